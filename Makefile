@@ -1,0 +1,60 @@
+# Each verb works on a fresh machine: the first use creates .venv and installs what is needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+GL_PACKAGES := libegl1 libgl1 libgl1-mesa-dri libosmesa6
+WORKERS ?= 2
+
+.PHONY: demo test check format bench slow docs clean gl
+
+demo: $(VENV)/.installed gl
+	$(BIN)/jostle demo --out demo
+
+test: $(VENV)/.installed gl
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+check: $(VENV)/.installed
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+bench: $(VENV)/.bench gl
+	$(BIN)/python benchmarks/environments.py --out docs/results
+
+slow: $(VENV)/.slow gl
+	$(BIN)/python -m pytest -m slow
+
+docs: $(VENV)/.installed gl
+	$(BIN)/jostle docs --out docs
+
+clean:
+	rm -rf $(VENV) demo build src/*.egg-info
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -e '.[bench]'
+	@touch $@
+
+# The CPU build of torch is asked for by name: an open range would bring gigabytes of CUDA along.
+$(VENV)/.slow: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet 'torch==2.13.0'
+	$(BIN)/python -m pip install --quiet -e '.[slow]'
+	@touch $@
+
+# Headless drawing needs a software OpenGL: install it when we may, say what to do when not.
+gl:
+	@if ldconfig -p 2>/dev/null | grep -q libEGL.so.1 && ls /usr/lib/*/dri/*swrast* >/dev/null 2>&1; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(GL_PACKAGES) >/dev/null; \
+	else echo "Drawing needs a software OpenGL. Please run: sudo apt-get install $(GL_PACKAGES)"; fi

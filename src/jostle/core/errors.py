@@ -1,0 +1,39 @@
+"""The handful of errors raised on purpose. Each is also a builtin, so plain `except` works."""
+
+
+class JostleError(Exception):
+    """Anything this package refuses knowingly; the text says what to do about it."""
+
+    def __str__(self) -> str:
+        """Plain text, also where the builtin (KeyError) would print a quoted repr."""
+        return str(self.args[0]) if self.args else ""
+
+
+class UnknownNameError(JostleError, KeyError):
+    """A name that no catalog knows."""
+
+
+class BadValueError(JostleError, ValueError):
+    """A value outside what the thing can take."""
+
+
+class ImpossibleSceneError(JostleError, ValueError):
+    """A scene or a placement that cannot exist, such as too many cubes for the table."""
+
+
+class BadActionError(JostleError, ValueError):
+    """An action of the wrong shape, or with NaN in it."""
+
+
+class DivergedWarning(UserWarning):
+    """Physics of some copies blew up; they were reset and reported."""
+
+
+class DrawingError(JostleError, RuntimeError):
+    """No picture can be drawn here; the text names the missing library or setting."""
+
+
+def require(claim: bool, message: str) -> None:
+    """Raise `BadValueError` with `message` unless `claim` holds."""
+    if not claim:
+        raise BadValueError(message)

@@ -1,0 +1,106 @@
+"""Which OpenGL draws: a GPU's EGL, else software EGL, else OSMesa; said in words when none does."""
+
+import ctypes
+import ctypes.util
+import functools
+import os
+import sys
+from typing import Any
+
+from jostle.core.catalog import suggest
+from jostle.core.errors import DrawingError
+
+VARIABLE = "JOSTLE_GL"
+"""Environment variable that forces a backend; MUJOCO_GL is honored too."""
+BACKENDS = ("egl", "osmesa", "glfw")
+CURE = (
+    "Install the software renderer with "
+    "'apt-get install libegl1 libgl1 libgl1-mesa-dri libosmesa6' (or your system's equivalent), "
+    f"or force a backend with {VARIABLE}=egl|osmesa|glfw."
+)
+
+# Software GL draws each picture on the calling thread; our threads draw different pictures.
+os.environ.setdefault("LP_NUM_THREADS", "0")
+
+
+@functools.cache
+def backend() -> str:
+    """Choose the backend of this process."""
+    forced = os.environ.get(VARIABLE) or os.environ.get("MUJOCO_GL", "")
+    forced = forced.lower().strip()
+    if forced:
+        if forced not in BACKENDS:
+            raise DrawingError(
+                f"There is no GL backend called '{forced}'. {suggest(forced, list(BACKENDS))}"
+            )
+        return forced
+    if sys.platform != "linux":
+        return "glfw"
+    if egl_devices() > 0:
+        return "egl"
+    if osmesa_found():
+        return "osmesa"
+    raise DrawingError(f"Neither EGL nor OSMesa was found, so nothing can be drawn. {CURE}")
+
+
+def context(width: int, height: int) -> Any:
+    """Open a GL context of the chosen backend, current in the calling thread."""
+    name = backend()
+    try:
+        if name == "egl":
+            from mujoco.egl import GLContext
+        elif name == "osmesa":
+            from mujoco.osmesa import GLContext
+        else:
+            from mujoco.glfw import GLContext
+        opened = GLContext(width, height)
+        opened.make_current()
+    except (ImportError, OSError, AttributeError, RuntimeError) as error:
+        raise DrawingError(
+            f"The GL backend '{name}' could not open a context: {error}. {CURE}"
+        ) from error
+    return opened
+
+
+def egl_devices() -> int:
+    """Count the EGL devices that can be initialized, without touching PyOpenGL."""
+    try:
+        egl = ctypes.CDLL(ctypes.util.find_library("EGL") or "libEGL.so.1")
+    except OSError:
+        return 0
+    egl.eglGetProcAddress.restype = ctypes.c_void_p
+    egl.eglGetProcAddress.argtypes = [ctypes.c_char_p]
+    query, platform = (
+        egl.eglGetProcAddress(name) for name in (b"eglQueryDevicesEXT", b"eglGetPlatformDisplayEXT")
+    )
+    if not query or not platform:
+        return 0
+    boolean, pointer, integer = ctypes.c_uint, ctypes.c_void_p, ctypes.c_int
+    query_devices = ctypes.CFUNCTYPE(boolean, integer, pointer, pointer)(query)
+    get_display = ctypes.CFUNCTYPE(pointer, ctypes.c_uint, pointer, pointer)(platform)
+    egl.eglInitialize.argtypes = [pointer, pointer, pointer]
+    devices, count = (pointer * 16)(), integer(0)
+    if not query_devices(16, ctypes.addressof(devices), ctypes.addressof(count)):
+        return 0
+    device_platform = 0x313F
+    displays = [get_display(device_platform, devices[index], None) for index in range(count.value)]
+    return sum(bool(one and egl.eglInitialize(one, None, None)) for one in displays)
+
+
+def osmesa_found() -> bool:
+    """Say whether OSMesa's library can be loaded."""
+    for name in (ctypes.util.find_library("OSMesa"), "libOSMesa.so.8", "libOSMesa.so.6"):
+        try:
+            if name and ctypes.CDLL(name):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def renderer_name() -> str:
+    """Name of the GL driver that draws (needs a current context)."""
+    from OpenGL import GL
+
+    name = GL.glGetString(GL.GL_RENDERER)
+    return name.decode() if name else "unknown"

@@ -1,0 +1,165 @@
+"""Worlds to pictures. One painter per thread; a studio hands out the work."""
+
+import copy
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.core.errors import require
+from jostle.pixels.backend import context
+from jostle.scene.build import World
+from jostle.scene.cameras import orientation
+from jostle.scene.spec import CameraSpec, Look
+
+_MODELS_KEPT = 64
+_NEAR, _FAR = 0.1, 12.0
+_COARSE_BELOW = 160
+"""Pictures up to this size show the arm's capsules with few facets, which draws faster."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One scene to draw from all cameras of its look."""
+
+    world: World
+    """Geometry."""
+    qpos: NDArray[np.float64]
+    """Joint positions."""
+    look: Look
+    """Colors, cameras, lights."""
+
+
+class Painter:
+    """Draws on one thread: the thread that made it."""
+
+    def __init__(self, world: World, views: int, size: tuple[int, int]) -> None:
+        """Open a GL context with room for `views` pictures of `size` (height, width)."""
+        self._height, self._width = size
+        self._models: dict[int, tuple[World, mujoco.MjModel]] = {}
+        model = copy.copy(world.model)
+        model.vis.global_.offwidth = views * self._width
+        model.vis.global_.offheight = self._height
+        fine = max(size) > _COARSE_BELOW
+        model.vis.quality.numslices, model.vis.quality.numstacks = (28, 16) if fine else (10, 5)
+        self._gl: Any = context(views * self._width, self._height)
+        self._scene = mujoco.MjvScene(model, maxgeom=model.ngeom + 8)
+        self._gpu: Any = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._gpu)
+        self._data = mujoco.MjData(model)
+        self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
+        self._strip = np.empty((self._height, views * self._width, 3), np.uint8)
+
+    def paint(self, shot: Shot, out: NDArray[np.uint8]) -> None:
+        """Draw all views of a shot into `out` (V, H, W, 3)."""
+        height, width = self._height, self._width
+        self._stage(shot)
+        for view, camera in enumerate(shot.look.cameras):
+            self._aim(camera)
+            frame = mujoco.MjrRect(view * width, 0, width, height)
+            mujoco.mjr_render(frame, self._scene, self._gpu)
+        strip = mujoco.MjrRect(0, 0, self._strip.shape[1], height)
+        mujoco.mjr_readPixels(self._strip, None, strip, self._gpu)
+        for view in range(len(shot.look.cameras)):
+            out[view] = self._strip[::-1, view * width : (view + 1) * width]
+
+    def close(self) -> None:
+        """Give the GL context back."""
+        if self._gpu is not None:
+            self._gl.make_current()
+            self._gpu.free()
+            self._gl.free()
+            self._gpu = self._gl = None
+
+    def _stage(self, shot: Shot) -> None:
+        """Put geometry, colors and lights of the shot on the scene, seen from nowhere yet."""
+        model = self._model(shot.world)
+        model.geom_rgba[shot.world.parts, :3] = np.array(shot.look.colors)[:, None]
+        self._light(model, shot)
+        self._data.qpos[:] = shot.qpos
+        mujoco.mj_kinematics(model, self._data)
+        mujoco.mj_camlight(model, self._data)
+        mujoco.mjv_updateScene(
+            model, self._data, self._option, None, self._camera,
+            mujoco.mjtCatBit.mjCAT_ALL.value, self._scene,
+        )  # fmt: skip
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shot.look.shadows
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
+
+    def _model(self, world: World) -> mujoco.MjModel:
+        """Return this painter's own copy of a model, so that recoloring touches nobody else."""
+        known = self._models.get(id(world.model))
+        if known is None:
+            if len(self._models) >= _MODELS_KEPT:
+                self._models.pop(next(iter(self._models)))
+            known = self._models[id(world.model)] = (world, copy.copy(world.model))
+        return known[1]
+
+    def _light(self, model: mujoco.MjModel, shot: Shot) -> None:
+        plain, look = shot.world.model, shot.look
+        model.light_diffuse[:] = plain.light_diffuse * look.brightness
+        model.light_ambient[:] = plain.light_ambient * look.brightness
+        angle = np.radians(look.light_angle)
+        turn = np.array(
+            ((np.cos(angle), -np.sin(angle), 0), (np.sin(angle), np.cos(angle), 0), (0, 0, 1))
+        )
+        model.light_dir[:] = plain.light_dir @ turn.T
+        model.light_pos[:] = plain.light_pos @ turn.T
+
+    def _aim(self, camera: CameraSpec) -> None:
+        """Point the scene's two eyes (we are no stereo) through a camera."""
+        axes = orientation(camera)
+        top = _NEAR * np.tan(np.radians(camera.fov) / 2)
+        for eye in self._scene.camera:
+            eye.pos, eye.forward, eye.up = camera.position, -axes[:, 2], axes[:, 1]
+            eye.frustum_near, eye.frustum_far = _NEAR, _FAR
+            eye.frustum_top, eye.frustum_bottom = top, -top
+            eye.frustum_center = eye.frustum_width = 0.0
+
+
+class Studio:
+    """A pool of painters that draws many shots at once."""
+
+    def __init__(self, world: World, views: int, size: tuple[int, int], threads: int = 0) -> None:
+        """Prepare; GL contexts open when the first picture is asked for."""
+        require(
+            views >= 1 and all(8 <= side <= 2048 for side in size),
+            f"Pictures are 8 to 2048 pixels a side and at least one, not {views} of {size}.",
+        )
+        self._world, self._views, self._size = world, views, size
+        self._threads = threads or os.cpu_count() or 1
+        self._pools: list[ThreadPoolExecutor] = []
+        self._painters: dict[int, Painter] = {}
+
+    def draw(self, shots: Sequence[Shot]) -> NDArray[np.uint8]:
+        """Draw all shots, (B, V, H, W, 3)."""
+        out = np.empty((len(shots), self._views, *self._size, 3), np.uint8)
+        while len(self._pools) < min(self._threads, len(shots)):
+            self._pools.append(ThreadPoolExecutor(1, thread_name_prefix="painter"))
+        share = len(self._pools)
+        work = [
+            pool.submit(self._share, number, shots[number::share], out[number::share])
+            for number, pool in enumerate(self._pools)
+        ]
+        for one in work:
+            one.result()
+        return out
+
+    def close(self) -> None:
+        """Close every context on the thread that owns it."""
+        for number, pool in enumerate(self._pools):
+            if number in self._painters:
+                pool.submit(self._painters[number].close).result()
+            pool.shutdown()
+        self._pools, self._painters = [], {}
+
+    def _share(self, number: int, shots: Sequence[Shot], out: NDArray[np.uint8]) -> None:
+        if number not in self._painters:
+            self._painters[number] = Painter(self._world, self._views, self._size)
+        for shot, picture in zip(shots, out, strict=True):
+            self._painters[number].paint(shot, picture)

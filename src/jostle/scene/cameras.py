@@ -1,0 +1,61 @@
+"""Named viewpoints, and where a world point lands in their pictures."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.core.catalog import Catalog
+from jostle.core.errors import require
+from jostle.scene.spec import TABLE_TOP, CameraSpec
+
+CAMERAS: Catalog[CameraSpec] = Catalog(
+    "camera",
+    {
+        "front": CameraSpec(name="front", position=(0.8, 0.0, 1.80), target=(0.12, 0.0, TABLE_TOP)),
+        "side": CameraSpec(name="side", position=(0.0, -0.8, 1.65), target=(0.0, -0.12, TABLE_TOP)),
+        "top": CameraSpec(
+            name="top", position=(0.001, 0.0, 2.25), target=(0.0, 0.0, TABLE_TOP), fov=35
+        ),
+        "corner": CameraSpec(
+            name="corner", position=(0.85, -0.75, 1.75), target=(-0.04, 0.0, 1.06), fov=35
+        ),
+    },
+)
+"""The paper's two views, a bird's view, and a beauty shot for films."""
+
+
+def read_cameras(cameras: Sequence[str | CameraSpec]) -> tuple[CameraSpec, ...]:
+    """Resolve names and pass ready-made cameras through; names must differ."""
+    if isinstance(cameras, str | CameraSpec):
+        cameras = (cameras,)
+    found = tuple(CAMERAS[one] if isinstance(one, str) else one for one in cameras)
+    names = [one.name for one in found]
+    require(len(set(names)) == len(names), f"Two cameras share a name: {names}.")
+    return found
+
+
+def orientation(camera: CameraSpec) -> NDArray[np.float64]:
+    """Rotation whose columns are the camera's right, up and backward axes, in the world."""
+    back = np.subtract(camera.position, camera.target)
+    back = back / np.linalg.norm(back)
+    right = np.cross((0.0, 0.0, 1.0), back)
+    if np.linalg.norm(right) < 1e-6:  # looking straight down: the robot is at the top
+        right = np.array((0.0, 1.0, 0.0))
+    right = right / np.linalg.norm(right)
+    return np.stack((right, np.cross(back, right), back), axis=1)
+
+
+def project(
+    camera: CameraSpec, points: NDArray[np.float64], size: tuple[int, int]
+) -> NDArray[np.float64]:
+    """Project world points (..., 3) to pixel coordinates (..., 2) = (column, row).
+
+    The origin is the upper left corner of the picture and a pixel's center lies at half-integers.
+    """
+    height, width = size
+    local = (points - np.array(camera.position)) @ orientation(camera)  # (..., 3)
+    focal = height / 2 / np.tan(np.radians(camera.fov) / 2)
+    column = width / 2 - focal * local[..., 0] / local[..., 2]
+    row = height / 2 + focal * local[..., 1] / local[..., 2]
+    return np.stack((column, row), axis=-1)

@@ -1,0 +1,47 @@
+"""Goals that touch: cubes must end side by side."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from jostle.core.errors import require
+from jostle.scene.spec import SceneSpec
+from jostle.tasks.task import Planar, Task
+
+_STEP = 0.04
+_FIXED = ((0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1))
+_SIDES = ((1, 0), (0, 1), (-1, 0), (0, -1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdjacentGoals(Task):
+    """The first cube's goal is drawn at random, the others sit around it with 5 mm gaps."""
+
+    arrangement: Literal["fixed", "random"] = "fixed"
+    """The paper's one L-shape, or a random connected arrangement per episode."""
+
+    def __post_init__(self) -> None:
+        """Refuse unknown arrangements."""
+        require(
+            self.arrangement in ("fixed", "random"),
+            f"An arrangement is 'fixed' or 'random', not '{self.arrangement}'.",
+        )
+
+    def goal(self, scene: SceneSpec, rng: np.random.Generator) -> tuple[Planar, Planar]:
+        """Draw the first goal, then lay the others beside it."""
+        goal, _ = super().goal(scene, rng)
+        here = np.flatnonzero(~np.isnan(goal[:, 0]))
+        cells = _FIXED[: len(here)] if self.arrangement == "fixed" else _grow(len(here), rng)
+        goal[here, :2] = goal[here[0], :2] + _STEP * np.array(cells)
+        return goal, goal
+
+
+def _grow(count: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Grow a connected set of grid cells from the origin."""
+    cells = [(0, 0)]
+    while len(cells) < count:
+        (x, y), (right, up) = cells[rng.integers(len(cells))], _SIDES[rng.integers(4)]
+        if (x + right, y + up) not in cells:
+            cells.append((x + right, y + up))
+    return cells
