@@ -27,6 +27,8 @@ class PusherConfig:
     """Half the side of a cube."""
     done: float = 0.012
     """A cube nearer to its goal than this is left alone."""
+    good: float = 0.03
+    """A cube nearer than this is only touched when that disturbs nothing."""
     clearance: float = 0.014
     """Gap between gripper and cube before a push begins."""
     margin: float = 0.006
@@ -51,6 +53,8 @@ class _Jobs:
     """Side of the push: the gripper stands at cube - axis, (J, 2)."""
     shift: Floats
     """Where the cube shall go from here, (J, 2)."""
+    aim: Floats
+    """What the gripper lines up with, (J, 2): the cube's center, or a corridor's axis."""
     ready: Floats
     """Where the gripper waits before the push, (J, 2)."""
     price: Floats
@@ -63,6 +67,7 @@ class CubePusher:
     def __init__(self, table: TableSpec, config: PusherConfig | None = None) -> None:
         """Work on `table`."""
         self._config = config or PusherConfig()
+        self._walls = np.empty((0, 2, 2))  # centers and half sizes
         edge = np.array((table.x / 2, table.y / 2))
         self._cube_high = edge - self._config.half - 0.004
         self._grip_high = edge + 0.0165
@@ -85,7 +90,7 @@ class CubePusher:
     def move(self, grip: Floats, cubes: Floats, goals: Floats) -> Floats:
         """Choose the gripper's next displacement, (B, 2); absent cubes are NaN."""
         gap = np.linalg.norm(goals - cubes, axis=-1)  # (B, N)
-        todo = gap > self._config.done
+        todo = (gap > self._config.done) & self._turn(cubes, goals)
         ways = self._cube_ways(cubes, goals)
         free = ways.length < BLOCKED
         stuck = todo.any(-1) & ~(todo & free).any(-1)  # (B,)
@@ -94,8 +99,27 @@ class CubePusher:
             again = self._cube_ways(cubes[stuck], aside)
             ways.first[stuck], ways.length[stuck] = again.first, again.length
             free = ways.length < BLOCKED
-        jobs = self._jobs(cubes, ways.first, todo & free)
+        jobs = self._jobs(cubes, ways.first, todo & free, gap)
         return self._carry_out(grip, cubes, jobs)
+
+    def _turn(self, cubes: Floats, goals: Floats) -> NDArray[np.bool_]:
+        """Say which cubes may be moved now, (B, N)."""
+        del goals
+        return np.ones(cubes.shape[:2], bool)
+
+    def _aim(self, place: Floats, axis: Floats) -> Floats:
+        """Say what the gripper lines up with when it pushes cubes at `place` along `axis`."""
+        del axis
+        return place
+
+    def _beside_walls(
+        self, centers: Floats, halves: Floats, inflation: Floats
+    ) -> tuple[Floats, Floats]:
+        """Add the walls, inflated, to the rectangles (P, R, 2) of every problem."""
+        shape = (len(centers), *self._walls.shape[::2])
+        walls = np.broadcast_to(self._walls[:, 0], shape)
+        sizes = np.broadcast_to(self._walls[:, 1] + inflation, shape)
+        return np.concatenate((centers, walls), axis=1), np.concatenate((halves, sizes), axis=1)
 
     def _cube_ways(self, cubes: Floats, goals: Floats) -> Ways:
         """Plan each cube's own way among the others: (B, N, 2) and (B, N)."""
@@ -107,10 +131,10 @@ class CubePusher:
         half = np.array((2 * config.half, config.half + _FINGERS[1] - 0.004)) + config.cube_margin
         start, goal = cubes.reshape(-1, 2), goals.reshape(-1, 2)
         rects = others.reshape(-1, count, 2)
-        halves = np.broadcast_to(half, rects.shape)
-        halves = _give_way(start, rects, halves)
-        halves = _give_way(goal, rects, halves)
         taken = np.abs(goal[:, None] - rects).max(-1) < 2 * config.half - 0.005  # (P, N)
+        halves = np.broadcast_to(half, rects.shape)
+        rects, halves = self._beside_walls(rects, halves, np.array(config.half + 0.002))
+        halves = _give_way(goal, rects, _give_way(start, rects, halves))
         found = shortest(start, goal, rects, halves, -self._cube_high, self._cube_high)
         missing = np.isnan(start[:, 0]) | taken.any(-1)
         length = np.where(missing, BLOCKED, found.length)
@@ -131,7 +155,9 @@ class CubePusher:
         distance = np.where(np.isnan(distance), 1.0, distance) + 10.0 * occupied
         return spots[distance.argmin(-1)]
 
-    def _jobs(self, cubes: Floats, first: Floats, wanted: NDArray[np.bool_]) -> _Jobs:
+    def _jobs(
+        self, cubes: Floats, first: Floats, wanted: NDArray[np.bool_], gap: Floats
+    ) -> _Jobs:
         """List the pushes that bring a wanted cube nearer to the first corner of its way."""
         config = self._config
         shift = first - cubes  # (B, N, 2)
@@ -145,13 +171,18 @@ class CubePusher:
         leg = direction * along[copy, cube, axis][:, None]
         go = np.where(straight[:, None], shift[copy, cube], leg)
         stand = config.half + np.abs(direction) @ _FINGERS + config.clearance
-        ready = place - direction * stand[:, None]
+        aim = self._aim(place, direction)
+        ready = np.where(direction != 0, place - direction * stand[:, None], aim)
         reachable = (np.abs(ready) < self._grip_high).all(-1)
         body = np.abs(ready[:, None] - cubes[copy]) < _FINGERS + config.half + 0.002  # (J, N, 2)
         bumped = body.all(-1)
         bumped[np.arange(len(cube)), cube] = False
-        price = np.where(straight, 0.0, 0.04) + 0.5 * ~reachable + 0.5 * bumped.any(-1)
-        return _Jobs(copy, cube, direction, go, ready, price)
+        awkward = ~reachable | bumped.any(-1)
+        price = np.where(straight, 0.0, 0.04) + 0.5 * awkward
+        # A cube that is nearly there is not worth a push that shoves another one away.
+        keep = ~awkward | (gap[copy, cube] > config.good)
+        found = (copy, cube, direction, go, aim, ready, price)
+        return _Jobs(*(column[keep] for column in found))
 
     def _carry_out(self, grip: Floats, cubes: Floats, jobs: _Jobs) -> Floats:
         """Take each copy's cheapest job and go there, or push."""
@@ -161,20 +192,20 @@ class CubePusher:
             return move
         here = grip[jobs.copy]
         halves = np.broadcast_to(_FINGERS + config.half + config.margin, cubes[jobs.copy].shape)
-        rects = cubes[jobs.copy]
+        rects, halves = self._beside_walls(cubes[jobs.copy], halves, _FINGERS + 0.0005)
         eased = _give_way(jobs.ready, rects, _give_way(here, rects, halves))
         ways = shortest(here, jobs.ready, rects, eased, -self._grip_high, self._grip_high)
         behind = here - cubes[jobs.copy, jobs.cube]  # (J, 2)
         side = jobs.axis[:, ::-1]
         gap = -(behind * jobs.axis).sum(-1) - config.half - np.abs(jobs.axis) @ _FINGERS
-        offset = (behind * side).sum(-1)  # sideways, in the sense of `side`
+        offset = ((here - jobs.aim) * side).sum(-1)  # sideways, in the sense of `side`
         pushing = (gap > -0.012) & (gap < config.clearance + 0.012) & (np.abs(offset) < 0.010)
         cost = jobs.price + np.where(pushing, -0.05, ways.length)
         best = _cheapest(jobs.copy, cost, len(grip))  # (B,) job or -1
         chosen = best[best >= 0]
         push = jobs.axis * np.maximum(gap, 0.0)[:, None] + _shorten(jobs.shift, config.stride)
         push -= side * np.where(gap > 0.004, offset, 0.0)[:, None]
-        walk = self._leave(here, rects, ways.first - here)
+        walk = self._leave(here, cubes[jobs.copy], ways.first - here)
         step = np.where(pushing[:, None], push, walk)
         move[best >= 0] = step[chosen]
         return move
@@ -192,7 +223,10 @@ class CubePusher:
         out = np.zeros_like(walk)
         sense = np.sign(away[rows, nearest, axis])
         out[rows, axis] = sense * (depth[rows, nearest, axis] + 0.003)
-        return np.where(inside.any(-1)[:, None], out, walk)
+        # Between two cubes there is no way out sideways: walk on then.
+        there = np.abs(here[:, None] + out[:, None] - rects)  # (J, N, 2)
+        caught = ((half - there) > 0.0015).all(-1).any(-1)
+        return np.where((inside.any(-1) & ~caught)[:, None], out, walk)
 
 
 def _give_way(points: Floats, centers: Floats, halves: Floats) -> Floats:

@@ -23,18 +23,24 @@ _HEIGHT = 0.022
 _WORKSPACE = np.array((0.262, 0.312))
 _SAFE = np.array((0.16, 0.21))
 """Farther out than this a block is better pushed back."""
-_POINTS = np.array(((0.067, -0.01), (0.015, 0.04), (-0.015, -0.04), (-0.009, 0.045)))
+_POINTS = np.array(((0.067, -0.01), (0.015, 0.036), (-0.015, -0.036), (-0.009, 0.045)))
 """Where to push for a left turn, in the block's frame: stem, crossbar's front, back and end."""
 _NORMALS = np.array(((0.0, -1.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)))
 """The faces' outward normals there."""
+_DISLIKE = np.array((0.0, 0.0, 0.0, 0.1))
+"""Meters of detour worth avoiding a push: with its short lever the crossbar's end slips."""
 _CENTER = np.array((0.0138, 0.0))
 """Center of mass in the block's frame."""
 _SPREAD = 0.0296
 """Mean distance of the block's bottom from its center: friction torque per friction force."""
+_MOST_HOLD = 0.014
+"""Largest distance that other parts of the block may keep the gripper from the wanted contact."""
 _GAP = 0.015
 """Distance from which a push starts."""
 _CLEAR, _BERTH = 0.004, 0.008
 """Margins of ways past a block and of the corners at which they bend."""
+_TOUCH = 0.005
+"""Distance below which the gripper counts as touching a block."""
 _STRIDE = 0.35
 """Most turn asked of one action."""
 _FORESIGHT = 0.5
@@ -82,22 +88,23 @@ class TeePusher:
         field = octagons(blocks.origin, blocks.yaw, 0.0)  # (B, N, 2, 8)
         idle = _idle(rows[:, 1:], blocks, field, grip)  # (B, N)
         contacts = _contacts(blocks)  # (B, N, K)
-        touch, shift = _touch(blocks.per_contact(), contacts)
+        touch, hold = _touch(blocks.per_contact(), contacts)
+        push, later_hold = _push(blocks.per_contact(), contacts)
+        fits = np.maximum(hold, later_hold) < _MOST_HOLD
         lateral, gap = _split(grip[:, None, None] - touch, contacts.normal)
-        ready = (np.abs(lateral) < 0.009) & (gap > -0.01) & (gap < _GAP + 0.006)
-        ready &= np.abs(shift) < 0.014
-        ways = _Ways.around(blocks, grip)
-        start = touch + _GAP * contacts.normal
-        length, hop = ways.to(start)  # (B, N, K), (B, N, K, 2)
+        # Near the robot the arm is folded up and stops a centimeter short of where it is sent.
+        slack = np.where(grip[:, 0] < -0.2, 0.015, 0.009)[:, None, None]
+        ready = fits & (np.abs(lateral) < slack) & (gap > -0.01) & (gap < _GAP + 0.012)
+        length, hop = _Ways.around(blocks, grip).to(touch + _GAP * contacts.normal)
         cost = np.where(ready, np.maximum(gap, 0.0), length + 0.02)
-        cost = cost + _effort(blocks, contacts) + np.where(np.abs(shift) < 0.014, 0.0, 5.0)
+        cost = cost + _effort(blocks, contacts) + np.where(fits, 0.0, 5.0)
         cost = np.where(idle[..., None], np.inf, cost)
         best = cost.reshape(len(grip), -1).argmin(-1)
         pick = (np.arange(len(grip)), *np.unravel_index(best, cost.shape[1:]))
-        push = _push(blocks[pick[:2]], contacts[pick])
-        target = np.where(ready[pick][:, None], push, hop[pick])
-        target = np.where(idle.all(-1)[:, None], grip, target)
-        return _action(rows[:, 0], target, idle.all(-1))
+        target = np.where(ready[pick][:, None], push[pick], hop[pick])
+        over: Mask = np.asarray(idle.all(-1))
+        target = np.where(over[:, None], _retreat(field, grip), target)
+        return _action(rows[:, 0], target, over)
 
 
 def _read(rows: Array, goal: Array) -> _Blocks:
@@ -109,9 +116,21 @@ def _read(rows: Array, goal: Array) -> _Blocks:
 def _idle(rows: Array, blocks: _Blocks, field: Octagons, grip: Array) -> Mask:
     """Blocks (B, N) that are done, gone or absent."""
     distance = field.beyond(grip[:, None, None]).max(-1).min(-1)
-    enough = np.where(distance < 0.005, _DONE, _NEAR_DONE)
+    enough = np.where(distance < _TOUCH, _DONE, _NEAR_DONE)
     absent = (np.abs(rows[..., 3:5]).sum(-1) < 0.5) | (rows[..., 2] < -0.01)
-    return (np.abs(blocks.error) < enough) | absent
+    idle: Mask = (np.abs(blocks.error) < enough) | absent
+    return idle
+
+
+def _retreat(field: Octagons, grip: Array) -> Array:
+    """Move off a block that is in touch: at rest the arm sags, and would go on pushing."""
+    beyond = field.beyond(grip[:, None, None]).reshape(len(grip), -1, 8)
+    copies, nearest = np.arange(len(grip)), beyond.max(-1).argmin(-1)
+    face = beyond[copies, nearest].argmax(-1)
+    away = field.normals.reshape(len(grip), -1, 8, 2)[copies, nearest, face]
+    close = beyond.max(-1).min(-1) < _TOUCH
+    target: Array = grip + np.where(close, 0.03, 0.0)[:, None] * away
+    return target
 
 
 def _contacts(blocks: _Blocks) -> _Contacts:
@@ -160,16 +179,17 @@ def _effort(blocks: _Blocks, contacts: _Contacts) -> Array:
     length = np.abs(wide.error) * (arm + _SPREAD**2 / arm)
     after = _turned(wide, pivot, wide.error).origin
     out = np.maximum(np.abs(after) - _SAFE, 0.0).sum(-1)
-    return length + 3.0 * out + 0.001 / arm
+    effort: Array = length + 3.0 * out + _DISLIKE
+    return effort
 
 
-def _push(blocks: _Blocks, contacts: _Contacts) -> Array:
-    """Where the gripper shall go so that the block turns by one stride, (B, 2)."""
+def _push(blocks: _Blocks, contacts: _Contacts) -> tuple[Array, Array]:
+    """Where the gripper shall go so that blocks turn by one stride, and what holds it off."""
     _, pivot = _pivot(blocks, contacts)
     turn = np.clip(blocks.error, -_STRIDE, _STRIDE)
     after = _turned(blocks, pivot, turn)
     moved = _Contacts(contacts.point, rotate(contacts.normal, turn), contacts.corner)
-    return _touch(after, moved)[0]
+    return _touch(after, moved)
 
 
 @dataclass(frozen=True)
@@ -198,7 +218,7 @@ class _Ways:
         )
         loose = sets.shrunk_to_free(grip[:, None])
         nodes = corners(blocks.origin, blocks.yaw, _BERTH).reshape(copies, -1, 2)
-        outside = (np.abs(nodes) > _WORKSPACE).any(-1)
+        outside: Mask = np.asarray((np.abs(nodes) > _WORKSPACE).any(-1))
         edges = _reach(nodes[:, :, None], nodes[:, None], sets)  # (B, W, W)
         edges = np.where(outside[:, None], np.inf, edges)
         length = np.where(outside, np.inf, _reach(grip[:, None], nodes, loose))
@@ -231,7 +251,7 @@ class _Ways:
 
 def _reach(start: Array, end: Array, sets: Octagons) -> Array:
     """Lengths of segments, infinite where an obstacle (B, P, 8) is in the way."""
-    length = np.linalg.norm(end - start, axis=-1)
+    length: Array = np.linalg.norm(end - start, axis=-1)
     spread = (len(length), *(1,) * (length.ndim - 1), 8)
     for index in range(sets.offsets.shape[1]):
         one = Octagons(
@@ -247,4 +267,5 @@ def _action(grip: Array, target: Array, rest: Mask) -> NDArray[np.float32]:
     move /= np.maximum(np.abs(move).max(-1, keepdims=True), 1.0)
     lift = (_HEIGHT - grip[:, 2:3]) / _REACH_PER_UNIT
     action = np.clip(np.concatenate((move, lift), axis=-1), -1.0, 1.0)
-    return np.where(rest[:, None], 0.0, action).astype(np.float32)
+    still = rest & (move == 0).all(-1)
+    return np.where(still[:, None], 0.0, action).astype(np.float32)

@@ -1,8 +1,4 @@
-"""Plane geometry of T-blocks as a gripper of fixed orientation meets them.
-
-The gripper shrinks to its center; in return each of a block's two bars grows by the gripper's
-box, which makes it an octagon. An octagon is kept as eight half-planes.
-"""
+"""Plane geometry of T-blocks as a gripper of fixed orientation meets them."""
 
 from dataclasses import dataclass
 
@@ -20,6 +16,10 @@ _BAR_HALVES = np.array(((0.015, 0.045), (0.03, 0.01)))
 _TINY = 1e-9
 
 
+# The gripper shrinks to its center; in return each of a block's two bars grows by the gripper's
+# box, which makes it an octagon. An octagon is kept as eight half-planes.
+
+
 @dataclass(frozen=True)
 class Octagons:
     """Convex sets {x: normals·x < offsets}, with any leading shape."""
@@ -31,7 +31,8 @@ class Octagons:
 
     def beyond(self, points: Array) -> Array:
         """Tell how far points (..., 2) lie beyond each half-plane, (..., 8)."""
-        return np.einsum("...ij,...j->...i", self.normals, points) - self.offsets
+        found: Array = np.einsum("...ij,...j->...i", self.normals, points) - self.offsets
+        return found
 
     def shrunk_to_free(self, points: Array) -> "Octagons":
         """Draw the sets in until they do not hold their points (..., 2)."""
@@ -93,4 +94,5 @@ def crosses(start: Array, end: Array, sets: Octagons) -> Mask:
     time = first / np.where(np.abs(change) < _TINY, 1.0, change)
     enter = np.where((first > 0) & (last <= 0), time, 0.0).max(-1)
     leave = np.where((first <= 0) & (last > 0), time, 1.0).min(-1)
-    return ~((first > 0) & (last > 0)).any(-1) & (enter < leave)
+    hit: Mask = ~((first > 0) & (last > 0)).any(-1) & (enter < leave)
+    return hit

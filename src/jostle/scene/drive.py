@@ -24,9 +24,9 @@ _MARGIN = 0.0175
 _SHOULDER_Z = 1.278
 _WRIST = np.array((-0.1139, 0.1966))
 """The wrist's place (x, z) as seen from the grip site at the held orientation."""
-_FOLD = 0.206
+_FOLD = 0.22
 """Nearest the wrist can come to the shoulder before the elbow meets its limit."""
-_MOST_LEAN = 0.5
+_MOST_LEAN = 0.55
 _MOST_FORCE, _MOST_TORQUE = 50.0, 10.0
 """Limits of the servos: beyond them the wrist's motors would saturate and bend the path."""
 
