@@ -103,9 +103,7 @@ class Painter:
         for place, pictures in zip(places, out, strict=True):
             data.qpos[:] = place
             mujoco.mj_kinematics(model, data)
-            mujoco.mjv_updateScene(
-                model, data, self._option, None, self._cameras[0], every, scene
-            )
+            mujoco.mjv_updateScene(model, data, self._option, None, self._cameras[0], every, scene)
             for camera, picture in zip(self._cameras, pictures, strict=True):
                 mujoco.mjv_updateCamera(model, data, camera, scene)
                 mujoco.mjr_render(self._frame, scene, gpu)

@@ -103,6 +103,7 @@ def _ask(title: str, kind: str, seconds: float) -> dict[str, Any]:
     # integers, refuses every joint.
     command = [sys.executable, "-O", "-W", "ignore", __file__, title, kind, str(seconds)]
     surroundings = {**os.environ, "MUJOCO_GL": "egl"}
+    surroundings.pop("LP_NUM_THREADS", None)  # jostle's own setting; rivals draw as they always do
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, env=surroundings, timeout=PATIENCE
@@ -131,7 +132,9 @@ def main() -> None:
     """Measure one rival here and print the numbers as the last line."""
     title, kind, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
     rival = RIVALS[title]
-    envs = gym.vector.AsyncVectorEnv([partial(_make, rival, kind)] * WORKERS)
+    # Spawned, not forked: software GL does not survive a fork.
+    makers = [partial(_make, rival, kind)] * WORKERS
+    envs = gym.vector.AsyncVectorEnv(makers, context="spawn")
     observation, _ = envs.reset(seed=0)
     if kind == "pixels" and observation.shape[1:] != (128, 256, 3):
         raise ValueError(f"pictures of {observation.shape[1:]} instead of (128, 256, 3)")

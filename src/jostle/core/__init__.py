@@ -1,0 +1,1 @@
+"""The vocabulary: errors, catalogs, measures. Imports nothing of ours."""

@@ -1,5 +1,7 @@
-"""Reward, success and the paper's five metrics, for numpy and torch alike; imports neither torch
-nor a simulator, so environments, replay and evaluation share one definition.
+"""Reward, success and the paper's five metrics, for numpy and torch alike.
+
+Neither torch nor a simulator is imported, so environments, replay and evaluation share one
+definition.
 """
 
 import sys

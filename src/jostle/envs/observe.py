@@ -82,8 +82,9 @@ class StateReader:
         return {**spans, "present": (0.0, 1.0)}
 
     def _box(self, names: tuple[str, ...], rows: int) -> gym.spaces.Box:
-        low, high = np.float32([self._limits()[name] for name in names]).T
-        return gym.spaces.Box(np.tile(low, (rows, 1)), np.tile(high, (rows, 1)), dtype=np.float32)
+        limits = np.array([self._limits()[name] for name in names], np.float32)  # (F, 2)
+        low, high = (np.tile(limits[:, end], (rows, 1)) for end in (0, 1))
+        return gym.spaces.Box(low, high, dtype=np.float32)
 
 
 def heading(poses: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -54,7 +54,7 @@ class TabletopEnv(gym.Env[Observation, NDArray[np.float32]]):
         """Reward of any arrangement, over any leading shape; `info` is not needed."""
         return self.vector.compute_reward(achieved_goal, desired_goal, info)
 
-    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self) -> NDArray[np.uint8] | None:
         """Draw the views side by side."""
         frames = self.vector.render()
         return None if frames is None else frames[0]

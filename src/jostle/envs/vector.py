@@ -12,14 +12,15 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from jostle.core.catalog import suggest
-from jostle.core.errors import BadActionError, DivergedWarning, UnknownNameError, require
+from jostle.core.errors import DivergedWarning, require
 from jostle.envs.goal_photo import goal_shot
 from jostle.envs.observe import StateReader
 from jostle.envs.options import largest_table, split
+from jostle.envs.reading import read_actions, read_episodes, read_reset_options, read_seeds
 from jostle.pixels.render import Shot, Studio
 from jostle.scene.build import build
 from jostle.scene.physics import Physics, table_poses
+from jostle.scene.spec import TABLE_TOP
 from jostle.tasks.episode import EpisodeSpec
 
 Observation = dict[str, NDArray[Any]]
@@ -55,7 +56,14 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         self._studios: dict[tuple[int, int], Studio] = {}
         self._rngs = [seeding.np_random()[0] for _ in range(num_envs)]
         self.episodes: list[EpisodeSpec] = []
-        self._start_counting()
+        objects = self.recipe.most
+        self.elapsed: NDArray[np.int64] = np.zeros(num_envs, np.int64)
+        self.ended: NDArray[np.bool_] = np.zeros(num_envs, bool)
+        self._returns: NDArray[np.float64] = np.zeros(num_envs)
+        self._present = np.zeros((num_envs, objects), bool)
+        self._desired = np.zeros((num_envs, objects, self.measure.width), np.float32)
+        views = len(self.recipe.look.cameras) if self.options.obs_type != "state" else 0
+        self._goals = np.zeros((num_envs, views, *self.options.size, 3), np.uint8)
 
     # Gymnasium's verbs
 
@@ -69,17 +77,16 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
 
         `options["episode"]` starts stored episodes: one for all, or one per copy that resets.
         """
-        options = dict(options or {})
-        mask = self._read_mask(options.pop("reset_mask", None))
-        stored = options.pop("episode", None)
-        if options:
-            word = next(iter(options))
-            raise UnknownNameError(
-                f"reset has no option '{word}'. {suggest(word, ['reset_mask', 'episode'])}"
-            )
+        mask, stored = read_reset_options(options, self.num_envs)
         copies = np.flatnonzero(mask)
-        self._reseed(seed, copies)
-        self._begin(copies, self._read_episodes(stored, copies))
+        seeds = read_seeds(seed, self.num_envs)
+        for copy in copies.tolist():
+            if seeds[copy] is not None:
+                self._rngs[copy] = seeding.np_random(seeds[copy])[0]
+        if stored is None:
+            self._begin(copies, [self.recipe.draw(self._rngs[copy]) for copy in copies])
+        else:
+            self._begin(copies, read_episodes(stored, len(copies), self.recipe))
         observation = self._observe()
         return observation, self._infos(observation, mask)
 
@@ -88,11 +95,11 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
     ) -> tuple[Observation, NDArray[Any], NDArray[Any], NDArray[Any], Infos]:
         """Carry out one action per copy, (B, 3) in [-1, 1]."""
         require(len(self.episodes) > 0, "Call reset() before the first step().")
-        wanted = self._read_actions(actions)
+        wanted = read_actions(actions, self.num_envs)
         again = self.ended & (self.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP)
         if again.any():
             copies = np.flatnonzero(again)
-            self._begin(copies, self._read_episodes(None, copies))
+            self._begin(copies, [self.recipe.draw(self._rngs[copy]) for copy in copies])
         failures = self._physics.act(wanted, ~again)
         observation = self._observe()
         rewards = self.compute_reward(observation["achieved_goal"], observation["desired_goal"], {})
@@ -130,6 +137,11 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         """Reward of any arrangement, over any leading shape; `info` is not needed."""
         del info
         return self.measure.reward(achieved_goal, desired_goal)
+
+    def fallen(self) -> NDArray[np.int64]:
+        """Count the objects of each copy that are no longer on the table, (B,)."""
+        height = self._physics.objects[:, : self.recipe.most, 2]
+        return ((height < TABLE_TOP - 0.02) & self._present).sum(-1)
 
     # Saving and going on
 
@@ -186,16 +198,6 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
 
-    def _start_counting(self) -> None:
-        copies, objects = self.num_envs, self.recipe.most
-        self.elapsed = np.zeros(copies, np.int64)
-        self.ended = np.zeros(copies, bool)
-        self._returns = np.zeros(copies, np.float64)
-        self._present = np.zeros((copies, objects), bool)
-        self._desired = np.zeros((copies, objects, self.measure.width), np.float32)
-        views = len(self.recipe.look.cameras) if self.options.obs_type != "state" else 0
-        self._goals = np.zeros((copies, views, *self.options.size, 3), np.uint8)
-
     def _begin(self, copies: NDArray[np.int64], episodes: Sequence[EpisodeSpec]) -> None:
         """Put episodes into copies."""
         if not self.episodes:
@@ -237,9 +239,8 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         infos["distances"] = self.measure.distances(achieved, wanted)
         spare = len(self.recipe.scene.objects) - self.recipe.most
         if spare:
-            infos["distractor_goals"] = np.float32(
-                [one.photo[-spare:, :2] for one in self.episodes]
-            )
+            photos = [one.photo[-spare:, :2] for one in self.episodes]
+            infos["distractor_goals"] = np.array(photos, np.float32)
         return infos | {f"_{name}": mask.copy() for name in infos}
 
     def _shots(self) -> list[Shot]:
@@ -256,55 +257,6 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
             world = build(self.recipe.scene)
             self._studios[size] = Studio(world, views, size, self.options.threads)
         return self._studios[size].draw(shots)
-
-    def _read_actions(self, actions: Any) -> NDArray[np.float64]:
-        wanted = np.asarray(actions, dtype=np.float64)
-        if wanted.shape != (self.num_envs, 3):
-            raise BadActionError(
-                f"Actions must have the shape ({self.num_envs}, 3), not {wanted.shape}."
-            )
-        if not np.isfinite(wanted).all():
-            broken = np.flatnonzero(~np.isfinite(wanted).all(-1)).tolist()
-            raise BadActionError(f"The actions of copies {broken} hold NaN or infinity.")
-        return wanted
-
-    def _read_mask(self, mask: Any) -> NDArray[np.bool_]:
-        if mask is None:
-            return np.ones(self.num_envs, bool)
-        found = np.asarray(mask)
-        require(
-            found.shape == (self.num_envs,) and found.dtype == bool and bool(found.any()),
-            f"reset_mask must be {self.num_envs} booleans, at least one True, not {mask!r}.",
-        )
-        return found
-
-    def _read_episodes(self, stored: Any, copies: NDArray[np.int64]) -> list[EpisodeSpec]:
-        if stored is None:
-            return [self.recipe.draw(self._rngs[copy]) for copy in copies]
-        several = isinstance(stored, Sequence) and not isinstance(stored, str)
-        found = list(stored) if several else [stored] * len(copies)
-        require(
-            len(found) == len(copies),
-            f"{len(copies)} copies reset, but {len(found)} episodes were given.",
-        )
-        episodes = [
-            one if isinstance(one, EpisodeSpec) else EpisodeSpec.from_json(one) for one in found
-        ]
-        for episode in episodes:
-            self.recipe.check(episode)
-        return episodes
-
-    def _reseed(self, seed: int | Sequence[int | None] | None, copies: NDArray[np.int64]) -> None:
-        if seed is None:
-            return
-        seeds = [seed + copy for copy in range(self.num_envs)] if isinstance(seed, int) else seed
-        require(
-            len(seeds) == self.num_envs,
-            f"Give one seed, or one per copy ({self.num_envs}), not {len(seeds)}.",
-        )
-        for copy in copies:
-            if seeds[copy] is not None:
-                self._rngs[copy] = seeding.np_random(seeds[copy])[0]
 
     def _report(self, failures: dict[int, str]) -> None:
         texts = "; ".join(f"copy {copy}: {reason}" for copy, reason in failures.items())

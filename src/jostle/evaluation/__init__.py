@@ -1,0 +1,1 @@
+"""Examining agents."""

@@ -1,0 +1,1 @@
+"""Scripted experts: baselines, teachers, proof that the tasks are solvable."""

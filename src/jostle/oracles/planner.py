@@ -42,9 +42,7 @@ def shortest(
     blocked = _crosses(start[:, None], goal[:, None], centers[:, None], halves[:, None])[:, 0]
     hard = np.flatnonzero(blocked)
     if len(hard):
-        found = _around(
-            start[hard], goal[hard], centers[hard], halves[hard], low, high
-        )
+        found = _around(start[hard], goal[hard], centers[hard], halves[hard], low, high)
         first[hard], length[hard] = found.first, found.length
     return Ways(first, length)
 
@@ -79,7 +77,8 @@ def _around(
 def _inside(points: Floats, centers: Floats, halves: Floats) -> NDArray[np.bool_]:
     """Whether points (P, M, 2) lie inside any rectangle."""
     gap = np.abs(points[:, :, None] - centers[:, None]) - halves[:, None]  # (P, M, R, 2)
-    return (gap < 0).all(-1).any(-1)
+    hit = (gap[..., 0] < 0) & (gap[..., 1] < 0)  # (P, M, R)
+    return np.asarray(hit.any(-1))
 
 
 def _crosses(a: Floats, b: Floats, centers: Floats, halves: Floats) -> NDArray[np.bool_]:
@@ -93,5 +92,5 @@ def _crosses(a: Floats, b: Floats, centers: Floats, halves: Floats) -> NDArray[n
     still = np.abs(way) < 1e-12
     enter = np.where(still, np.where(within, -np.inf, np.inf), enter).max(-1)
     leave = np.where(still, np.where(within, np.inf, -np.inf), leave).min(-1)
-    hit = (np.maximum(enter, 0.0) < np.minimum(leave, 1.0) - 1e-9)
+    hit = np.maximum(enter, 0.0) < np.minimum(leave, 1.0) - 1e-9
     return hit.any(-1)

@@ -1,12 +1,10 @@
-"""What a policy is, the random one, and which script masters which task."""
+"""What a policy is, and the one that knows nothing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from jostle.core.catalog import Catalog
 
 Observation = Mapping[str, NDArray[Any]]
 

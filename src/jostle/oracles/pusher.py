@@ -14,6 +14,7 @@ from jostle.scene.drive import REACH_PER_UNIT
 from jostle.scene.spec import CUBE_SIDE, TableSpec
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 _AXES = np.array(((1, 0), (-1, 0), (0, 1), (0, -1)), dtype=float)
 _FINGERS = np.array((0.0115, 0.0264))
 """Half sizes of the closed fingers, the slant of the hand included."""
@@ -35,8 +36,8 @@ class PusherConfig:
     """Distance the gripper keeps from cubes it passes."""
     cube_margin: float = 0.004
     """Distance a pushed cube keeps from others."""
-    stride: float = 0.10
-    """Longest push in one action."""
+    stride: float = 0.06
+    """Longest push in one action; faster pushes make cubes tumble."""
     height: float = 0.022
     """Height of the grip site above the table while at work."""
 
@@ -102,7 +103,7 @@ class CubePusher:
         jobs = self._jobs(cubes, ways.first, todo & free, gap)
         return self._carry_out(grip, cubes, jobs)
 
-    def _turn(self, cubes: Floats, goals: Floats) -> NDArray[np.bool_]:
+    def _turn(self, cubes: Floats, goals: Floats) -> Flags:
         """Say which cubes may be moved now, (B, N)."""
         del goals
         return np.ones(cubes.shape[:2], bool)
@@ -131,7 +132,8 @@ class CubePusher:
         half = np.array((2 * config.half, config.half + _FINGERS[1] - 0.004)) + config.cube_margin
         start, goal = cubes.reshape(-1, 2), goals.reshape(-1, 2)
         rects = others.reshape(-1, count, 2)
-        taken = np.abs(goal[:, None] - rects).max(-1) < 2 * config.half - 0.005  # (P, N)
+        near = np.abs(goal[:, None] - rects).max(-1)  # (P, N)
+        taken = near < 2 * config.half - 0.005
         halves = np.broadcast_to(half, rects.shape)
         rects, halves = self._beside_walls(rects, halves, np.array(config.half + 0.002))
         halves = _give_way(goal, rects, _give_way(start, rects, halves))
@@ -146,7 +148,7 @@ class CubePusher:
         spots = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)  # (S, 2)
         taken = np.concatenate((cubes, goals), axis=1)  # (b, 2N, 2)
         away = np.abs(spots[None, :, None] - taken[:, None])  # (b, S, 2N, 2)
-        near = (away < np.array((0.055, 0.07))).all(-1)  # NaN is never near
+        near = _both(away < np.array((0.055, 0.07)))  # (b, S, 2N); NaN is never near
         count = cubes.shape[1]
         itself = np.zeros((count, 2 * count), bool)
         itself[np.arange(count), np.arange(count)] = True
@@ -155,9 +157,7 @@ class CubePusher:
         distance = np.where(np.isnan(distance), 1.0, distance) + 10.0 * occupied
         return spots[distance.argmin(-1)]
 
-    def _jobs(
-        self, cubes: Floats, first: Floats, wanted: NDArray[np.bool_], gap: Floats
-    ) -> _Jobs:
+    def _jobs(self, cubes: Floats, first: Floats, wanted: Flags, gap: Floats) -> _Jobs:
         """List the pushes that bring a wanted cube nearer to the first corner of its way."""
         config = self._config
         shift = first - cubes  # (B, N, 2)
@@ -173,16 +173,17 @@ class CubePusher:
         stand = config.half + np.abs(direction) @ _FINGERS + config.clearance
         aim = self._aim(place, direction)
         ready = np.where(direction != 0, place - direction * stand[:, None], aim)
-        reachable = (np.abs(ready) < self._grip_high).all(-1)
+        reachable = _both(np.abs(ready) < self._grip_high)
         body = np.abs(ready[:, None] - cubes[copy]) < _FINGERS + config.half + 0.002  # (J, N, 2)
-        bumped = body.all(-1)
+        bumped = _both(body)  # (J, N)
         bumped[np.arange(len(cube)), cube] = False
         awkward = ~reachable | bumped.any(-1)
         price = np.where(straight, 0.0, 0.04) + 0.5 * awkward
         # A cube that is nearly there is not worth a push that shoves another one away.
         keep = ~awkward | (gap[copy, cube] > config.good)
-        found = (copy, cube, direction, go, aim, ready, price)
-        return _Jobs(*(column[keep] for column in found))
+        return _Jobs(
+            copy[keep], cube[keep], direction[keep], go[keep], aim[keep], ready[keep], price[keep]
+        )
 
     def _carry_out(self, grip: Floats, cubes: Floats, jobs: _Jobs) -> Floats:
         """Take each copy's cheapest job and go there, or push."""
@@ -215,7 +216,7 @@ class CubePusher:
         half = _FINGERS + self._config.half + self._config.margin
         away = here[:, None] - rects  # (J, N, 2)
         depth = half - np.abs(away)  # (J, N, 2)
-        inside = (depth > 0.0015).all(-1)
+        inside = _both(depth > 0.0015)
         depth = np.where(inside[..., None], depth, np.inf)
         axis = depth.min(1).argmin(-1)  # (J,)
         nearest = depth.min(-1).argmin(-1)  # (J,)
@@ -225,28 +226,31 @@ class CubePusher:
         out[rows, axis] = sense * (depth[rows, nearest, axis] + 0.003)
         # Between two cubes there is no way out sideways: walk on then.
         there = np.abs(here[:, None] + out[:, None] - rects)  # (J, N, 2)
-        caught = ((half - there) > 0.0015).all(-1).any(-1)
-        return np.where((inside.any(-1) & ~caught)[:, None], out, walk)
+        caught = _both((half - there) > 0.0015).any(-1)
+        return np.where(np.logical_and(inside.any(-1), ~caught)[:, None], out, walk)
 
 
 def _give_way(points: Floats, centers: Floats, halves: Floats) -> Floats:
     """Shrink the rectangles (P, R, 2) that hold their point (P, 2), just enough to free it."""
     away = np.abs(points[:, None] - centers)  # (P, R, 2)
     depth = halves - away
-    inside = (depth > 0).all(-1)
+    inside = _both(depth > 0)
     axis = depth.argmin(-1)[..., None] == np.arange(2)  # (P, R, 2)
     return np.where(inside[..., None] & axis, np.maximum(away - 1e-3, 0.0), halves)
 
 
-def _cheapest(
-    copy: NDArray[np.int64], cost: Floats, copies: int
-) -> NDArray[np.int64]:
+def _both(flags: Flags) -> Flags:
+    """Whether a claim holds along x and along y."""
+    return flags[..., 0] & flags[..., 1]
+
+
+def _cheapest(copy: NDArray[np.int64], cost: Floats, copies: int) -> NDArray[np.int64]:
     """Index of the cheapest job of each copy, -1 where there is none."""
     order = np.lexsort((cost, copy))
     first = np.searchsorted(copy[order], np.arange(copies))
     found = np.full(copies, -1)
     some = first < len(order)
-    some[some] = copy[order][first[some]] == np.flatnonzero(some)
+    some[some] &= copy[order][first[some]] == np.flatnonzero(some)
     found[some] = order[first[some]]
     return found
 

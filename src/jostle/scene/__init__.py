@@ -1,0 +1,1 @@
+"""The world as data, and its physics."""

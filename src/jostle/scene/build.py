@@ -78,7 +78,7 @@ def _bare(table: TableSpec) -> mujoco.MjSpec:
     option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     spec.memory = 8 * 1024 * 1024
     spec.stat.center, spec.stat.extent = (0, 0, 1), 1.0
-    spec.visual.quality.offsamples, spec.visual.quality.shadowsize = 4, 1024
+    spec.visual.quality.offsamples, spec.visual.quality.shadowsize = 4, 2048
     add_arm(spec, robot_base(table), friction=0.0)
     return spec
 

@@ -74,7 +74,10 @@ class Physics:
         return self._batch.state
 
     def load(
-        self, copies: Sequence[int], worlds: Sequence[World], poses: NDArray[np.float64]
+        self,
+        copies: Sequence[int] | NDArray[np.int64],
+        worlds: Sequence[World],
+        poses: NDArray[np.float64],
     ) -> None:
         """Restart some copies: arm at its reset pose, objects at `poses` (b, N, 7)."""
         for copy, world in zip(copies, worlds, strict=True):

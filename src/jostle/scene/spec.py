@@ -62,13 +62,17 @@ class TableSpec:
         return math.hypot(self.x / 2, self.y / 2)
 
 
+STANDARD_TABLE = TableSpec()
+"""The paper's table."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SceneSpec:
     """Everything physics needs to know."""
 
-    objects: tuple[ObjectSpec, ...] = (ObjectSpec(),)
+    objects: tuple[ObjectSpec, ...]
     """One per slot; the number of slots fixes the layout of the simulation."""
-    table: TableSpec = TableSpec()
+    table: TableSpec = STANDARD_TABLE
     """The table."""
     corridor: bool = False
     """Whether the three walls of Ordered-Push stand on the table."""

@@ -1,0 +1,1 @@
+"""What is asked: starts, goals, horizons, scoring, variations."""

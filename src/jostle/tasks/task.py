@@ -11,7 +11,7 @@ from jostle.core.measures import Measure
 from jostle.scene.arm import GRIP_OFFSET
 from jostle.scene.furniture import robot_base
 from jostle.scene.shapes import SHAPES, spacing
-from jostle.scene.spec import CUBE_SIDE, ObjectSpec, SceneSpec, TableSpec
+from jostle.scene.spec import CUBE_SIDE, STANDARD_TABLE, ObjectSpec, SceneSpec, TableSpec
 from jostle.tasks.placement import Region, scatter
 
 Planar = NDArray[np.float64]
@@ -35,7 +35,7 @@ class Task:
     """Fewest and most objects."""
     objects: int = 3
     """Objects unless asked otherwise."""
-    table: TableSpec = TableSpec()
+    table: TableSpec = STANDARD_TABLE
     """The table."""
     shape: str = "cube"
     """What the objects are."""

@@ -1,0 +1,123 @@
+"""Agent times task times episodes: the paper's five metrics, with intervals."""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from jostle.core.errors import require
+from jostle.envs.vector import TabletopVectorEnv
+from jostle.rollout.driver import Policy, Step, play
+
+_METRICS = (
+    "success", "success_fraction", "average_distance", "maximum_distance", "average_return",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class EpisodeResult:
+    """The final moment of one episode."""
+
+    number: int
+    """Which episode of the set."""
+    digest: str
+    """Content hash of the episode that was played."""
+    success: float
+    success_fraction: float
+    average_distance: float
+    maximum_distance: float
+    average_return: float
+    fallen: int
+    """Objects that left the table."""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """All episodes of one agent on one task."""
+
+    task: str
+    agent: str
+    objects: int
+    steps: int
+    seed: int
+    episodes: tuple[EpisodeResult, ...]
+
+    def mean(self, metric: str) -> float:
+        """Mean of a metric over the episodes."""
+        return float(np.mean([getattr(one, metric) for one in self.episodes]))
+
+    def interval(self) -> tuple[float, float]:
+        """95 % Wilson interval of the success rate."""
+        wins = sum(one.success for one in self.episodes)
+        return wilson(wins, len(self.episodes))
+
+    def summary(self) -> dict[str, Any]:
+        """One row of a table."""
+        low, high = self.interval()
+        means = {metric: self.mean(metric) for metric in _METRICS}
+        fallen = float(np.mean([one.fallen > 0 for one in self.episodes]))
+        return {
+            "task": self.task,
+            "agent": self.agent,
+            "objects": self.objects,
+            "steps": self.steps,
+            "seed": self.seed,
+            "episodes": len(self.episodes),
+            **means,
+            "success_low": low,
+            "success_high": high,
+            "fallen": fallen,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One JSON-able row per episode."""
+        return [asdict(one) for one in self.episodes]
+
+
+def examine(
+    env: TabletopVectorEnv,
+    policy: Policy,
+    agent: str,
+    episodes: int,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Examination:
+    """Play `episodes` episodes (seeds `seed`, `seed + 1`, ...) of the paper's evaluation length."""
+    require(episodes >= 1, f"At least one episode must be played, not {episodes}.")
+    task = env.recipe.task
+    steps = task.evaluation_steps(env.recipe.most)
+    results: list[EpisodeResult] = []
+
+    def tick(step: Step) -> None:
+        del step
+        if progress is not None:
+            progress(env.num_envs)
+
+    while len(results) < episodes:
+        last = play(env, policy, steps, seed=seed + len(results), watch=tick)
+        results += _read(env, last, first=len(results))
+    return Examination(task.name, agent, env.recipe.most, steps, seed, tuple(results[:episodes]))
+
+
+def wilson(wins: float, total: int, z: float = 1.959964) -> tuple[float, float]:
+    """Wilson score interval of a proportion."""
+    share = wins / total
+    scale = 1 + z * z / total
+    middle = (share + z * z / (2 * total)) / scale
+    spread = z / scale * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    return max(0.0, middle - spread), min(1.0, middle + spread)
+
+
+def _read(env: TabletopVectorEnv, last: Step, first: int) -> list[EpisodeResult]:
+    below = env.fallen()  # (B,)
+    return [
+        EpisodeResult(
+            number=first + copy,
+            digest=env.episodes[copy].digest,
+            fallen=int(below[copy]),
+            **{metric: float(last.infos[metric][copy]) for metric in _METRICS},
+        )
+        for copy in range(env.num_envs)
+    ]

@@ -1,0 +1,29 @@
+"""Which script masters which task."""
+
+from collections.abc import Callable
+
+from jostle.core.catalog import Catalog
+from jostle.oracles.corridor import CorridorPusher
+from jostle.oracles.policy import Policy, RandomPolicy
+from jostle.oracles.pusher import CubePusher
+from jostle.oracles.sorter import Sorter
+from jostle.oracles.tee import TeePusher
+from jostle.scene.spec import TableSpec
+from jostle.tasks.task import Task
+
+_SPECIAL: dict[str, Callable[[TableSpec], Policy]] = {
+    "OrderedPush": CorridorPusher,
+    "Sorting": Sorter,
+    "PushT": lambda table: TeePusher(),
+}
+
+
+def oracle(task: Task) -> Policy:
+    """Return the scripted expert of a task: stateless, numpy only, for any number of copies."""
+    return _SPECIAL.get(task.name, CubePusher)(task.table)
+
+
+SCRIPTED: Catalog[Callable[[Task], Policy]] = Catalog(
+    "agent", {"oracle": oracle, "random": lambda task: RandomPolicy()}
+)
+"""Agents that need no training."""

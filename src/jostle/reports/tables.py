@@ -1,0 +1,23 @@
+"""Rows of numbers as Markdown."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """Lay out examination summaries as a Markdown table."""
+    head = (
+        "task", "objects", "agent", "episodes", "steps", "success [95 % interval]", "fraction",
+        "average distance", "maximum distance", "average return", "fell off",
+    )  # fmt: skip
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+        success = f"{row['success']:.3f} [{row['success_low']:.3f}, {row['success_high']:.3f}]"
+        cells = (
+            row["task"], row["objects"], row["agent"], row["episodes"], row["steps"], success,
+            f"{row['success_fraction']:.3f}", f"{row['average_distance']:.4f}",
+            f"{row['maximum_distance']:.4f}", f"{row['average_return']:.3f}",
+            f"{row['fallen']:.3f}",
+        )  # fmt: skip
+        lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
