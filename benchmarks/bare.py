@@ -58,7 +58,8 @@ class Physics:
     @property
     def rows(self) -> NDArray[np.float64]:
         """Where the simulations are, (B, S)."""
-        return self._batch.state
+        found: NDArray[np.float64] = self._batch.state
+        return found
 
     def restart(self, rows: NDArray[np.float64]) -> None:
         """Go back to where a tape starts."""

@@ -6,7 +6,7 @@ counts.
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,7 @@ class Options:
     @property
     def steps(self) -> int:
         """Steps per turn when racing bare MuJoCo."""
-        return 20 if self.quick else 100
+        return 20 if self.quick else 200
 
     @property
     def seconds(self) -> float:
@@ -67,7 +67,7 @@ def many_cubes(count: int) -> TabletopVectorEnv:
     return TabletopVectorEnv(COPIES, "NCubes", objects=count, colors=hues, threads=THREADS)
 
 
-def race(contestants: dict[Any, Callable[[], float]], rounds: int) -> dict[Any, list[float]]:
+def race(contestants: Mapping[Any, Callable[[], float]], rounds: int) -> dict[Any, list[float]]:
     """Let contestants run in turns, the first of a round being the next one's last."""
     found: dict[Any, list[float]] = {name: [] for name in contestants}
     names = [*contestants]
@@ -163,7 +163,7 @@ def race_cubes(rounds: int, seconds: float) -> dict[str, Any]:
     }
 
 
-def race_speeds(runs: dict[str, Callable[[], float]], rounds: int) -> dict[str, Any]:
+def race_speeds(runs: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Any]:
     """Steps per second of both kinds of observation."""
     found = race(runs, rounds)
     return {
@@ -212,8 +212,8 @@ def main() -> None:
     command = " ".join(["python benchmarks/environments.py", *sys.argv[1:]])
     renderer = figures["pixels_overhead"]["renderer"]
     report = tables.Report(command, tables.machine(renderer), settings, figures)
-    print(report.text())
     report.write(options.out)
+    print(report.text())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
@@ -56,7 +56,7 @@ RIVALS = {
 
 
 def compare(
-    ours: dict[str, Callable[[], float]], action_seconds: float, rounds: int, seconds: float
+    ours: Mapping[str, Callable[[], float]], action_seconds: float, rounds: int, seconds: float
 ) -> dict[str, Any]:
     """Run every rival against us in turns; `ours` measures our steps per second by kind."""
     found: dict[str, Any] = {}

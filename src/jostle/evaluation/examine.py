@@ -107,7 +107,9 @@ def wilson(wins: float, total: int, z: float = 1.959964) -> tuple[float, float]:
     scale = 1 + z * z / total
     middle = (share + z * z / (2 * total)) / scale
     spread = z / scale * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    return max(0.0, middle - spread), min(1.0, middle + spread)
+    low = 0.0 if wins <= 0 else middle - spread
+    high = 1.0 if wins >= total else middle + spread
+    return low, high
 
 
 def _read(env: TabletopVectorEnv, last: Step, first: int) -> list[EpisodeResult]:

@@ -42,6 +42,7 @@ class Painter:
         """Open a GL context with room for `views` pictures of `size` (height, width)."""
         self._height, self._width = size
         self._models: dict[int, tuple[World, mujoco.MjModel]] = {}
+        self._lit: dict[int, tuple[float, float]] = {}
         model = copy.copy(world.model)
         model.vis.global_.offwidth = views * self._width
         model.vis.global_.offheight = self._height
@@ -96,12 +97,18 @@ class Painter:
         known = self._models.get(id(world.model))
         if known is None:
             if len(self._models) >= _MODELS_KEPT:
-                self._models.pop(next(iter(self._models)))
+                oldest = next(iter(self._models))
+                self._models.pop(oldest)
+                self._lit.pop(oldest, None)
             known = self._models[id(world.model)] = (world, copy.copy(world.model))
         return known[1]
 
     def _light(self, model: mujoco.MjModel, shot: Shot) -> None:
         plain, look = shot.world.model, shot.look
+        wanted = (look.brightness, look.light_angle)
+        if self._lit.get(id(plain)) == wanted:
+            return
+        self._lit[id(plain)] = wanted
         model.light_diffuse[:] = plain.light_diffuse * look.brightness
         model.light_ambient[:] = plain.light_ambient * look.brightness
         angle = np.radians(look.light_angle)

@@ -1,5 +1,6 @@
 """Named viewpoints, and where a world point lands in their pictures."""
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,6 +36,7 @@ def read_cameras(cameras: Sequence[str | CameraSpec]) -> tuple[CameraSpec, ...]:
     return found
 
 
+@functools.lru_cache(maxsize=4096)
 def orientation(camera: CameraSpec) -> NDArray[np.float64]:
     """Rotation whose columns are the camera's right, up and backward axes, in the world."""
     back = np.subtract(camera.position, camera.target)

@@ -40,7 +40,7 @@ def add_drive(spec: mujoco.MjSpec, held: NDArray[np.float64]) -> None:
             name=f"servo_{'xyz'[axis]}", trntype=mujoco.mjtTrn.mjTRN_SITE, target=GRIP,
             refsite="workspace", gear=np.eye(6)[axis],
         )  # fmt: skip
-        kp, kv = (6000, 300) if axis == 2 else (1200, 160)  # the height band is only 15 mm
+        kp, kv = (6000, 300) if axis == 2 else (1200, 155)  # the height band is only 15 mm
         servo.set_to_position(kp=kp, kv=kv)
         servo.forcelimited, servo.forcerange = True, (-_MOST_FORCE, _MOST_FORCE)
     turn = spec.add_actuator(
@@ -97,8 +97,9 @@ class Workspace:
     def _lean(self, goal: NDArray[np.float64]) -> NDArray[np.float64]:
         """Find the least lean that leaves the elbow room, by bisection."""
         low = np.zeros(len(goal))
-        high = np.where(self._room(goal, low) >= 0, 0.0, _MOST_LEAN)
-        for _ in range(8):
+        tight = self._room(goal, low) < 0
+        high = np.where(tight, _MOST_LEAN, 0.0)
+        for _ in range(8 if tight.any() else 0):
             middle = (low + high) / 2
             roomy = self._room(goal, middle) >= 0
             low, high = np.where(roomy, low, middle), np.where(roomy, middle, high)

@@ -73,6 +73,15 @@ class Physics:
         """The whole integration state, (B, S): what makes a simulation go on bit by bit."""
         return self._batch.state
 
+    def tilt(self) -> NDArray[np.float64]:
+        """Angle between each hand and its held orientation, (B,), in radians."""
+        model = self._batch.model
+        axes = self._batch.bind("site_xmat")
+        self._batch.forward(stage=_STAGE)
+        hand, held = (axes[:, model.site(name).id] for name in (GRIP, "held"))
+        trace = (hand * held).reshape(self.copies, -1).sum(-1)
+        return np.arccos(np.clip((trace - 1) / 2, -1, 1))
+
     def load(
         self,
         copies: Sequence[int] | NDArray[np.int64],

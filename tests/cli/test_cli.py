@@ -1,0 +1,88 @@
+"""Every verb, as a user types it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def jostle(*words: str, cwd=None, **environment: str) -> subprocess.CompletedProcess:
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-c", "from jostle.cli.main import main; main()", *words],
+        capture_output=True, text=True, cwd=cwd, env={**os.environ, **environment}, check=False,
+    )  # fmt: skip
+
+
+def test_tasks_lists_every_id():
+    from jostle.tasks.catalog import TASKS, task_id
+
+    answer = jostle("tasks")
+    assert answer.returncode == 0
+    assert all(task_id(name) in answer.stdout for name in TASKS)
+
+
+def test_film_writes_a_film_and_a_contact_sheet(tmp_path):
+    answer = jostle(
+        "film", "OneCube", "--steps", "4", "--size", "64", "--kind", "gif", cwd=tmp_path
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert (tmp_path / "films/OneCube-oracle-0.gif").stat().st_size > 1000
+    assert (tmp_path / "films/OneCube-oracle-0.png").stat().st_size > 1000
+
+
+def test_mp4_films_can_be_read_back(tmp_path):
+    imageio = pytest.importorskip("imageio.v2")
+    answer = jostle(
+        "film", "PushT", "--agent", "random", "--steps", "3", "--size", "63", cwd=tmp_path
+    )
+    assert answer.returncode == 0, answer.stderr
+    reader = imageio.get_reader(tmp_path / "films/PushT-random-0.mp4")
+    assert sum(1 for _ in reader) == 4
+
+
+def test_evaluate_writes_a_table_and_a_line_per_episode(tmp_path):
+    answer = jostle(
+        "evaluate", "oracle", "random", "--task", "OneCube", "--episodes", "6", "--copies", "4",
+        "--out", "results/one", cwd=tmp_path,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    page = (tmp_path / "results/one.md").read_text()
+    assert "jostle evaluate oracle random" in page
+    lines = [json.loads(line) for line in (tmp_path / "results/one.jsonl").open()]
+    assert len(lines) == 12
+    assert {line["agent"] for line in lines} == {"oracle", "random"}
+    assert [line["digest"] for line in lines[:6]] == [line["digest"] for line in lines[6:]]
+
+
+def test_doctor_is_content_here():
+    answer = jostle("doctor")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "all is well" in answer.stdout
+
+
+def test_doctor_names_the_cure_and_fails_when_nothing_can_draw():
+    answer = jostle("doctor", JOSTLE_GL="glxx")
+    assert answer.returncode == 1
+    assert "no GL backend called 'glxx'" in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["flim"], "Did you mean 'film'"),
+        (["film", "ThreeCube"], "Did you mean 'ThreeCubes'"),
+        (["film", "ThreeCubes", "--agent", "orcale"], "Did you mean 'oracle'"),
+        (["film", "ThreeCubes", "--kind", "avi"], "mp4 or gif"),
+        (["evaluate", "oracle", "--task", "OneCube", "--episodes", "0"], "At least one episode"),
+        (["film", "NCubes", "--objects", "13"], "1 to 12 objects"),
+    ],
+)
+def test_misuse_is_answered_in_words(words, says, tmp_path):
+    answer = jostle(*words, cwd=tmp_path)
+    assert answer.returncode == 2
+    assert says in answer.stderr
+    assert "Traceback" not in answer.stderr

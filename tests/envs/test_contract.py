@@ -1,0 +1,199 @@
+"""Every id keeps Gymnasium's contract and the goal contract."""
+
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import jostle  # noqa: F401 - registers the ids
+from jostle.core.errors import BadActionError, BadValueError, UnknownNameError
+from jostle.core.measures import METRICS
+from jostle.tasks.catalog import TASKS, task_id
+from jostle.tasks.variations import Shape
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_gymnasium_finds_nothing_to_complain_about(name):
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        env = gym.make(task_id(name), obs_type="both", image_size=32, render_mode="rgb_array")
+        check_env(env.unwrapped)
+        env.close()
+    assert [str(one.message) for one in heard] == []
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("objects", ["own", "range"])
+def test_compute_reward_equals_the_step_reward_exactly(name, objects, make_env, rng):
+    low, high = TASKS[name].counts
+    if objects == "range" and (low == high or name == "Sorting"):
+        pytest.skip("this task has one number of objects")
+    options = {} if objects == "own" else {"objects": (low, min(high, 4))}
+    env = make_env(6, name, **options)
+    env.reset(seed=1)
+    for _ in range(4):
+        observation, reward, *_ = env.step(rng.uniform(-1, 1, (6, 3)))
+        achieved, desired = observation["achieved_goal"], observation["desired_goal"]
+        assert achieved.shape == desired.shape
+        np.testing.assert_array_equal(env.compute_reward(achieved, desired, {}), reward)
+        deep = env.compute_reward(achieved[:, None], desired[None], None)
+        assert deep.shape == (6, 6)
+        np.testing.assert_array_equal(np.diag(deep), reward)
+
+
+@pytest.mark.parametrize("name", ["ThreeCubes", "PushT", "Distractors"])
+def test_infos_hold_the_five_metrics_and_distances(name, make_env):
+    env = make_env(3, name)
+    _, infos = env.reset(seed=0)
+    rewards = []
+    for _ in range(3):
+        _, reward, _, _, infos = env.step(np.zeros((3, 3)))
+        rewards.append(reward)
+    for key in (*METRICS, "distances", "is_success"):
+        assert len(infos[key]) == 3
+        assert infos[f"_{key}"].all()
+    np.testing.assert_allclose(infos["average_return"], np.mean(rewards, axis=0), rtol=1e-6)
+    np.testing.assert_allclose(infos["distances"].mean(-1), infos["average_distance"], rtol=1e-5)
+
+
+def test_observations_hold_gripper_and_objects_and_fallen_ones_stay_bounded(make_env):
+    env = make_env(2, "TwoCubes")
+    observation, _ = env.reset(seed=0)
+    assert observation["observation"].shape == (2, 3, 3)
+    np.testing.assert_array_equal(
+        observation["observation"][:, 1:, :2], observation["achieved_goal"]
+    )
+    env._physics.objects[0, 0, :3] = (3.0, -8.0, 0.5)
+    observation, reward, *_ = env.step(np.zeros((2, 3)))
+    assert env.single_observation_space["observation"].contains(observation["observation"][0])
+    assert np.abs(observation["achieved_goal"]).max() < 0.6
+    assert np.isfinite(reward).all()
+    assert env.fallen().tolist() == [1, 0]
+
+
+def test_a_range_of_objects_pads_rows_and_marks_who_is_present(make_env):
+    env = make_env(20, "NCubes", objects=(1, 3))
+    observation, _ = env.reset(seed=0)
+    assert env.reader.columns == ("x", "y", "z", "present")
+    present = observation["observation"][:, 1:, 3]
+    assert set(present.sum(1).tolist()) == {1.0, 2.0, 3.0}
+    np.testing.assert_array_equal(present, observation["desired_goal"][..., 2])
+    assert (observation["observation"][:, 1:][present == 0] == 0).all()
+
+
+def test_pixels_come_without_object_coordinates_in_the_observation(make_env):
+    env = make_env(1, "ThreeCubes", obs_type="pixels", cameras=("side",), image_size=(48, 64))
+    observation, _ = env.reset(seed=0)
+    assert observation["observation"].shape == (1, 1, 3)
+    assert observation["side"].shape == (1, 48, 64, 3)
+    assert "front" not in observation
+    assert {"goal_side", "achieved_goal", "desired_goal"} <= set(observation)
+
+
+def test_the_goal_picture_shows_the_goal_and_drawing_it_disturbs_nothing(make_env, rng):
+    seen, blind = make_env(2, "ThreeCubes", obs_type="both"), make_env(2, "ThreeCubes")
+    (first, _), (plain, _) = seen.reset(seed=3), blind.reset(seed=3)
+    for _ in range(5):
+        action = rng.uniform(-1, 1, (2, 3))
+        one, two = seen.step(action)[0], blind.step(action)[0]
+        np.testing.assert_array_equal(one["observation"], two["observation"])
+        np.testing.assert_array_equal(one["goal_front"], first["goal_front"])
+    np.testing.assert_array_equal(first["observation"], plain["observation"])
+    # Start an episode whose start is the goal: but for the arm, the frame is the goal picture.
+    episode = seen.episodes[0]
+    solved = type(episode)(
+        episode.task, episode.scene, episode.look, episode.goal, episode.goal, episode.photo
+    )
+    at_goal, _ = seen.reset(options={"episode": solved})
+    lower = slice(70, 128)
+    np.testing.assert_allclose(
+        at_goal["front"][0, lower].astype(int), at_goal["goal_front"][0, lower], atol=3
+    )
+    assert seen.measure.success(at_goal["achieved_goal"], at_goal["desired_goal"]).all()
+
+
+def test_horizons_follow_the_number_of_objects_and_can_be_set():
+    def steps(env):
+        env.reset(seed=0)
+        for step in range(1, 200):
+            if env.step(np.zeros(3, np.float32))[3]:
+                return step
+        return None
+
+    assert steps(gym.make("jostle/OneCube-v0")) == 30
+    assert steps(gym.make("jostle/NCubes-v0", objects=2)) == 50
+    assert steps(gym.make("jostle/OneCube-v0", max_episode_steps=45)) == 45
+    assert steps(gym.make("jostle/OneCube-v0", max_episode_steps=7)) == 7
+    assert gym.make_vec("jostle/NCubes-v0", num_envs=2, objects=1).limit == 30
+    assert gym.make_vec("jostle/OneCube-v0", num_envs=2, max_episode_steps=12).limit == 12
+
+
+def test_record_video_works(tmp_path):
+    pytest.importorskip("moviepy", reason="Gymnasium's RecordVideo writes films with moviepy")
+    env = gym.make("jostle/OneCube-v0", render_mode="rgb_array", max_episode_steps=3)
+    env = gym.wrappers.RecordVideo(env, str(tmp_path), disable_logger=True)
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(env.action_space.sample())
+    env.close()
+    assert list(tmp_path.glob("*.mp4"))
+
+
+def test_render_shows_the_views_side_by_side():
+    env = gym.make("jostle/OneCube-v0", render_mode="rgb_array", render_size=64)
+    env.reset(seed=0)
+    frame = env.render()
+    assert frame.shape == (64, 128, 3)
+    assert frame.std() > 10
+    assert env.metadata["render_fps"] == 3
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"obs_type": "pixel"}, UnknownNameError, "pixels"),
+        ({"cameras": ("frontt",)}, UnknownNameError, "front"),
+        ({"image_sise": 64}, UnknownNameError, "image_size"),
+        ({"objects": 13}, BadValueError, "1 to 12"),
+        ({"render_mode": "human"}, BadValueError, "rgb_array"),
+        ({"max_episode_steps": 0}, BadValueError, "positive"),
+        ({"image_size": 4}, BadValueError, "pixels a side"),
+        ({"autoreset_mode": "SameStep"}, BadValueError, "DISABLED"),
+        ({"variation": (Shape("star"), "heavy")}, BadValueError, "heavy"),
+        ({"obs_type": "pixels", "cameras": ()}, BadValueError, "camera"),
+    ],
+)
+def test_wrong_options_are_answered_with_the_right_ones(options, error, says, make_env):
+    with pytest.raises(error, match=says):
+        make_env(1, "NCubes", **options)
+
+
+def test_gymnasium_passes_our_errors_on():
+    with pytest.raises(UnknownNameError, match="arrangement"):
+        gym.make("jostle/AdjacentGoals-v0", arrangment="random")
+
+
+@pytest.mark.parametrize(
+    ("action", "says"),
+    [
+        (np.zeros((2, 3)), "shape"),
+        (np.zeros((3, 2)), "shape"),
+        ([[0, 0, np.nan]] * 3, "NaN"),
+        ([[0, 0, np.inf]] * 3, "infinity"),
+        ("left", "numbers"),
+    ],
+)
+def test_wrong_actions_never_reach_physics(action, says, make_env):
+    env = make_env(3, "OneCube")
+    observation, _ = env.reset(seed=0)
+    with pytest.raises(BadActionError, match=says):
+        env.step(action)
+    np.testing.assert_array_equal(env._observe()["observation"], observation["observation"])
+
+
+def test_stepping_before_reset_is_refused(make_env):
+    with pytest.raises(BadValueError, match="reset"):
+        make_env(1).step(np.zeros((1, 3)))

@@ -1,0 +1,67 @@
+"""The rules of the house that no linter knows."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jostle.tasks.catalog import COMMON, TASKS
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src/jostle").rglob("*.py"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_no_file_is_longer_than_three_hundred_lines(path):
+    assert len(path.read_text().splitlines()) <= 300
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_every_path_and_link_in_the_docs_exists(page):
+    text = page.read_text()
+    links = re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", text)
+    named = re.findall(r"`((?:src|docs|tests|benchmarks|recipes)/[\w./-]+)`", text)
+    for link in links:
+        assert (page.parent / link).exists(), f"{page.name} links to {link}"
+    for path in named:
+        assert (ROOT / path).exists(), f"{page.name} names {path}"
+
+
+def test_every_task_has_a_section_in_the_docs():
+    text = (ROOT / "docs/tasks.md").read_text()
+    for name in TASKS:
+        assert f"jostle/{name}-v0" in text
+
+
+def test_every_option_is_documented():
+    from jostle.envs.options import EnvOptions
+
+    assert set(COMMON) == set(EnvOptions.__dataclass_fields__)
+    text = (ROOT / "docs/tasks.md").read_text()
+    for option in COMMON:
+        assert f"`{option}`" in text
+
+
+def test_environments_start_without_torch_matplotlib_or_imageio():
+    code = (
+        "import sys, jostle, gymnasium\n"
+        "env = gymnasium.make('jostle/OneCube-v0'); env.reset(seed=0)\n"
+        "print([m for m in ('torch', 'matplotlib', 'imageio', 'PIL') if m in sys.modules])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "[]"
+
+
+def test_python_examples_in_the_docs_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = 0
+    for page in PAGES:
+        for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+            exec(compile(block, str(page), "exec"), {"__name__": "example"})
+            blocks += 1
+    assert blocks >= 3
