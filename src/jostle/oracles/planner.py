@@ -10,6 +10,8 @@ _ROUNDS = 4
 """Longest way considered, in segments beyond the first."""
 _SKIN = 0.005
 """Corners stand this far off: who stops a little short of one already sees around it."""
+_NEAR = 6
+"""Rectangles whose corners are considered; all are avoided."""
 BLOCKED = 1e6
 """Length of a way that does not exist."""
 
@@ -52,8 +54,11 @@ def _around(
 ) -> Ways:
     """Search the graph of corners that see each other."""
     signs = np.array(((-1, -1), (-1, 1), (1, -1), (1, 1)), dtype=float)
-    corners = centers[:, :, None] + signs * (halves[:, :, None] + _SKIN)  # (P, R, 4, 2)
-    corners = corners.reshape(len(start), -1, 2)  # (P, 4R, 2)
+    near = _nearest(start, goal, centers)  # (P, r)
+    rows = np.arange(len(start))[:, None]
+    middles, reaches = centers[rows, near], halves[rows, near]  # (P, r, 2)
+    corners = middles[:, :, None] + signs * (reaches[:, :, None] + _SKIN)  # (P, r, 4, 2)
+    corners = corners.reshape(len(start), -1, 2)  # (P, 4r, 2)
     nodes = np.concatenate((start[:, None], goal[:, None], corners), axis=1)  # (P, M, 2)
     usable = ((corners >= low) & (corners <= high)).all(-1)  # NaN compares False
     usable &= ~_inside(corners, centers, halves)
@@ -69,9 +74,18 @@ def _around(
     through = step[:, 0] + cost  # (P, M)
     through[:, 0] = BLOCKED
     best = through.argmin(-1)
-    rows = np.arange(len(start))
-    length = np.minimum(through[rows, best], BLOCKED)
-    return Ways(np.where(length[:, None] < BLOCKED, nodes[rows, best], goal), length)
+    length = np.minimum(through[rows[:, 0], best], BLOCKED)
+    return Ways(np.where(length[:, None] < BLOCKED, nodes[rows[:, 0], best], goal), length)
+
+
+def _nearest(start: Floats, goal: Floats, centers: Floats) -> NDArray[np.int64]:
+    """Indices (P, r) of the rectangles nearest to the straight way: who else needs a detour?"""
+    way = goal - start  # (P, 2)
+    share = ((centers - start[:, None]) * way[:, None]).sum(-1)  # (P, R)
+    share = share / np.maximum((way**2).sum(-1), 1e-12)[:, None]
+    foot = start[:, None] + np.clip(share, 0, 1)[..., None] * way[:, None]
+    gap = np.nan_to_num(np.linalg.norm(centers - foot, axis=-1), nan=np.inf)
+    return np.argsort(gap, axis=-1, kind="stable")[:, :_NEAR]
 
 
 def _inside(points: Floats, centers: Floats, halves: Floats) -> NDArray[np.bool_]:

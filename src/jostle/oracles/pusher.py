@@ -38,6 +38,8 @@ class PusherConfig:
     """Distance a pushed cube keeps from others."""
     stride: float = 0.06
     """Longest push in one action; faster pushes make cubes tumble."""
+    at_hand: int = 6
+    """Cubes considered at a time, the nearest ones."""
     height: float = 0.022
     """Height of the grip site above the table while at work."""
 
@@ -92,16 +94,23 @@ class CubePusher:
         """Choose the gripper's next displacement, (B, 2); absent cubes are NaN."""
         gap = np.linalg.norm(goals - cubes, axis=-1)  # (B, N)
         todo = (gap > self._config.done) & self._turn(cubes, goals)
-        ways = self._cube_ways(cubes, goals)
+        todo &= self._at_hand(grip, cubes, todo)
+        ways = self._cube_ways(cubes, goals, todo)
         free = ways.length < BLOCKED
         stuck = todo.any(-1) & ~(todo & free).any(-1)  # (B,)
         if stuck.any():
             aside = self._places_aside(cubes[stuck], goals[stuck])
-            again = self._cube_ways(cubes[stuck], aside)
+            again = self._cube_ways(cubes[stuck], aside, todo[stuck])
             ways.first[stuck], ways.length[stuck] = again.first, again.length
             free = ways.length < BLOCKED
         jobs = self._jobs(cubes, ways.first, todo & free, gap)
         return self._carry_out(grip, cubes, jobs)
+
+    def _at_hand(self, grip: Floats, cubes: Floats, todo: Flags) -> Flags:
+        """Mark the few cubes nearest to the gripper among those still to do, (B, N)."""
+        gap = np.where(todo, np.linalg.norm(cubes - grip[:, None], axis=-1), np.inf)
+        rank = gap.argsort(-1, kind="stable").argsort(-1, kind="stable")
+        return rank < self._config.at_hand
 
     def _turn(self, cubes: Floats, goals: Floats) -> Flags:
         """Say which cubes may be moved now, (B, N)."""
@@ -122,15 +131,16 @@ class CubePusher:
         sizes = np.broadcast_to(self._walls[:, 1] + inflation, shape)
         return np.concatenate((centers, walls), axis=1), np.concatenate((halves, sizes), axis=1)
 
-    def _cube_ways(self, cubes: Floats, goals: Floats) -> Ways:
-        """Plan each cube's own way among the others: (B, N, 2) and (B, N)."""
+    def _cube_ways(self, cubes: Floats, goals: Floats, wanted: Flags) -> Ways:
+        """Plan each wanted cube's own way among the others: (B, N, 2) and (B, N)."""
         copies, count = cubes.shape[:2]
         config = self._config
         others = np.repeat(cubes[:, None], count, axis=1)  # (B, N, N, 2)
         others[:, np.arange(count), np.arange(count)] = np.nan
         # The gripper is wider than a cube along y, and follows it through every gap.
         half = np.array((2 * config.half, config.half + _FINGERS[1] - 0.004)) + config.cube_margin
-        start, goal = cubes.reshape(-1, 2), goals.reshape(-1, 2)
+        start = cubes.reshape(-1, 2)
+        goal = np.where(wanted[..., None], goals, cubes).reshape(-1, 2)
         rects = others.reshape(-1, count, 2)
         near = np.abs(goal[:, None] - rects).max(-1)  # (P, N)
         taken = near < 2 * config.half - 0.005
@@ -138,7 +148,7 @@ class CubePusher:
         rects, halves = self._beside_walls(rects, halves, np.array(config.half + 0.002))
         halves = _give_way(goal, rects, _give_way(start, rects, halves))
         found = shortest(start, goal, rects, halves, -self._cube_high, self._cube_high)
-        missing = np.isnan(start[:, 0]) | taken.any(-1)
+        missing = np.isnan(start[:, 0]) | taken.any(-1) | ~wanted.ravel()
         length = np.where(missing, BLOCKED, found.length)
         return Ways(found.first.reshape(cubes.shape), length.reshape(copies, count))
 

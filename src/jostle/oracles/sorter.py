@@ -16,7 +16,7 @@ class Sorter:
 
     def __init__(self, table: TableSpec) -> None:
         """Work on `table`."""
-        self._pusher = CubePusher(table, PusherConfig(done=0.03, good=0.06))
+        self._pusher = CubePusher(table, PusherConfig(done=0.03, good=0.06, at_hand=3))
 
     def act(self, observation: Observation) -> NDArray[np.float32]:
         """Choose actions, (B, 3)."""

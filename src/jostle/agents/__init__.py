@@ -1,0 +1,1 @@
+"""Decide and learn."""

@@ -1,0 +1,89 @@
+"""Tensors and JSON in one safetensors file: written at once or not at all, never a pickle."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from jostle.core.errors import JostleError
+
+FORMAT = "jostle-1"
+
+
+class CheckpointError(JostleError, ValueError):
+    """A file that is no checkpoint, is damaged, or belongs to something else."""
+
+
+def save(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
+    """Write a checkpoint; a crash or a full disk leaves the old file as it was."""
+    from safetensors.torch import save_file
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.part")
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    try:
+        save_file(plain, fresh, {"format": FORMAT, "meta": json.dumps(meta, sort_keys=True)})
+        with fresh.open("rb") as written:
+            os.fsync(written.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise CheckpointError(
+            f"{path} could not be written ({error}); the previous one is untouched."
+        ) from error
+
+
+def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read a checkpoint: its tensors and its JSON."""
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise CheckpointError(f"There is no checkpoint at {path}.")
+    try:
+        with safe_open(path, framework="pt") as opened:
+            header = opened.metadata() or {}
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        found = header.get("format")
+        if found != FORMAT:
+            raise CheckpointError(
+                f"{path} is not of this package or version: it says {found!r}, expected {FORMAT!r}."
+            )
+        return tensors, json.loads(header["meta"])
+    except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
+        raise CheckpointError(f"{path} is damaged or no checkpoint: {error}.") from error
+
+
+def fill(module: torch.nn.Module, tensors: Mapping[str, Tensor], prefix: str, what: str) -> None:
+    """Load the tensors under `prefix` into a module; names and shapes must fit exactly."""
+    own = module.state_dict()
+    given = {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
+    for name, tensor in own.items():
+        if name not in given:
+            raise CheckpointError(f"The weights of {what} lack '{name}': another kind of network?")
+        if given[name].shape != tensor.shape:
+            raise CheckpointError(
+                f"The weights of {what} do not fit: '{name}' is {tuple(given[name].shape)} there "
+                f"and {tuple(tensor.shape)} here. Another width or task?"
+            )
+    if extra := set(given) - set(own):
+        raise CheckpointError(f"The weights of {what} hold more than fits: {sorted(extra)[:3]}.")
+    module.load_state_dict(given)
+
+
+def pack_rng(rng: np.random.Generator) -> str:
+    """Write the state of a numpy generator as JSON."""
+    return json.dumps(rng.bit_generator.state)
+
+
+def unpack_rng(rng: np.random.Generator, text: str) -> None:
+    """Put a numpy generator back to a saved state."""
+    rng.bit_generator.state = json.loads(text)

@@ -1,0 +1,1 @@
+"""Tensors to tensors: attention, the Entity Interaction Transformer, and its rivals."""

@@ -1,0 +1,80 @@
+"""Multi-head attention over entity sets, masked on the keys, and the blocks made of it."""
+
+import torch
+from torch import Tensor, nn
+
+from jostle.nets.layers import MLP, LayerNorm, Linear
+
+_FEW = 12
+"""Up to so many keys, scores as a broadcast product beat the batched matrix product."""
+
+
+class Attention(nn.Module):
+    """Multi-head attention without biases; what is not visible has no influence."""
+
+    def __init__(self, width: int, heads: int, copies: int = 1) -> None:
+        """Attend with `heads` heads of `width / heads` features."""
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value, self.out = (
+            Linear(width, width, copies, bias=False) for _ in range(4)
+        )
+
+    def forward(
+        self, to: Tensor, of: Tensor, visible: Tensor, keep_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """Let `to` (C, B, Q, E) attend to `of` (C, B, S, E), of which `visible` (B, S) is seen.
+
+        Returns:
+            The result (C, B, Q, E) and, if asked for, the weights (C, B, h, Q, S).
+        """
+        q, k, v = self.query(to), self.key(of), self.value(of)
+        q, k, v = (x.unflatten(-1, (self.heads, -1)) for x in (q, k, v))  # (C, B, T, h, d)
+        q = q * q.shape[-1] ** -0.5
+        few = of.shape[2] <= _FEW
+        if few:
+            scores = (q.unsqueeze(3) * k.unsqueeze(2)).sum(-1)  # (C, B, Q, S, h)
+        else:
+            scores = torch.einsum("cbqhd,cbshd->cbqsh", q, k)  # (C, B, Q, S, h)
+        scores = scores.masked_fill(~visible[None, :, None, :, None], -torch.inf)
+        # A set in which nothing is visible attends to nothing instead of giving NaN.
+        empty = ~visible.any(-1)[None, :, None, None, None]  # (1, B, 1, 1, 1)
+        weights = scores.masked_fill(empty, 0.0).softmax(3).masked_fill(empty, 0.0)
+        if few:
+            mixed = (weights.unsqueeze(-1) * v.unsqueeze(2)).sum(3)  # (C, B, Q, h, d)
+        else:
+            mixed = torch.einsum("cbqsh,cbshd->cbqhd", weights, v)  # (C, B, Q, h, d)
+        result = self.out(mixed.flatten(-2))
+        return result, weights.permute(0, 1, 4, 2, 3) if keep_weights else None
+
+
+class Block(nn.Module):
+    """Attention, then an MLP, each on a normalized input and added back (pre-LN)."""
+
+    def __init__(
+        self, width: int, heads: int, hidden: tuple[int, ...], cross: bool, copies: int = 1
+    ) -> None:
+        """Build a self-attention block, or one that attends to another set."""
+        super().__init__()
+        self.norm_attention, self.norm_mlp = LayerNorm(width, copies), LayerNorm(width, copies)
+        self.norm_context = LayerNorm(width, copies) if cross else None
+        self.attention = Attention(width, heads, copies)
+        self.mlp = MLP((width, *hidden, width), copies)
+
+    def forward(self, x: Tensor, context: Tensor | None, visible: Tensor) -> Tensor:
+        """Update x (C, B, Q, E) from a context (C, B, S, E), or from itself."""
+        return self.look(x, context, visible)[0]
+
+    def look(
+        self, x: Tensor, context: Tensor | None, visible: Tensor, keep_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """Do the same and also return the attention weights if asked for."""
+        normed = self.norm_attention(x)
+        if self.norm_context is None:
+            source = normed
+        else:
+            assert context is not None
+            source = self.norm_context(context)
+        mixed, weights = self.attention(normed, source, visible, keep_weights)
+        x = x + mixed
+        return x + self.mlp(self.norm_mlp(x)), weights

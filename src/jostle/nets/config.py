@@ -1,0 +1,47 @@
+"""Sizes of the networks."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jostle.core.errors import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetConfig:
+    """Which network, and how large; the defaults are the paper's."""
+
+    kind: Literal["eit", "smorl", "mlp"] = "eit"
+    """Entity Interaction Transformer, SMORL's attention net, or an unstructured MLP."""
+    width: int = 64
+    """Embedding of an entity."""
+    heads: int = 8
+    """Attention heads."""
+    block_hidden: tuple[int, ...] = (256, 256)
+    """Hidden layers of each block's MLP."""
+    head_hidden: tuple[int, ...] = (256, 256, 256)
+    """Hidden layers of the output MLP."""
+    action_entity: bool = True
+    """Whether the critic sees the action as one more entity (off: appended after pooling)."""
+    goal_conditioning: bool = True
+    """Whether goals are attended to (off: an ablation)."""
+    rounds: int = 1
+    """How often the triple self, cross, self attention is repeated."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that cannot be."""
+        require(self.kind in ("eit", "smorl", "mlp"), f"There is no network '{self.kind}'.")
+        require(
+            self.width > 0 and self.heads > 0 and self.width % self.heads == 0,
+            f"width ({self.width}) must be a positive multiple of heads ({self.heads}).",
+        )
+        require(self.rounds >= 1, f"rounds must be at least 1, not {self.rounds}.")
+
+
+PAPER_NET = NetConfig()
+"""The paper's widths."""
+FAST_NET = NetConfig(heads=4, block_hidden=(128,), head_hidden=(128, 128))
+"""Narrower MLPs, fewer heads: a fraction of the cost."""
+SMORL_NET = NetConfig(kind="smorl", width=32, heads=4)
+"""SMORL on true state."""
+MLP_NET = NetConfig(kind="mlp")
+"""The unstructured baseline."""

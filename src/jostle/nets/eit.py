@@ -1,0 +1,110 @@
+"""The Entity Interaction Transformer: entities look at each other, at the goals, and are pooled.
+
+Self-attention, cross-attention to the goals, self-attention, then one learned query that gathers
+everything. Invariant to the order of entities, and made for any number of them.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from jostle.core.entities import Entities
+from jostle.nets.attention import Block
+from jostle.nets.config import NetConfig
+from jostle.nets.layers import MLP, LayerNorm, Linear
+
+
+class Trunk(nn.Module):
+    """What actor and critic have in common, from entities to pooled features."""
+
+    def __init__(self, config: NetConfig, features: int, views: int, copies: int) -> None:
+        """Read entities of `features` features from `views` views."""
+        super().__init__()
+        width, heads, hidden = config.width, config.heads, config.block_hidden
+        self.goal_conditioning = config.goal_conditioning
+        self.embed_state = Linear(features, width, copies)
+        self.embed_goal = Linear(features, width, copies)
+        self.view_codes = (
+            nn.Parameter(0.02 * torch.randn(copies, views, width)) if views > 1 else None
+        )
+        crosses = [i % 3 == 1 for i in range(3 * config.rounds)]
+        self.blocks = nn.ModuleList(Block(width, heads, hidden, c, copies) for c in crosses)
+        self.pool = Block(width, heads, hidden, True, copies)
+        self.query = nn.Parameter(0.02 * torch.randn(copies, 1, width))
+        self.norm = LayerNorm(width, copies)
+        self.project = Linear(width, width, copies)
+
+    def embed(self, entities: Entities, layer: Linear) -> tuple[Tensor, Tensor]:
+        """Turn entities of all views into one set of tokens (C, B, V*K, E) and its mask."""
+        tokens = layer(entities.values[None])  # (C, B, V, K, E)
+        if self.view_codes is not None:
+            tokens = tokens + self.view_codes[:, None, :, None]
+        return tokens.flatten(2, 3), entities.visible.flatten(1, 2)
+
+    def forward(
+        self, state: Entities, goal: Entities, extra: Tensor | None, keep_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """Pool state, goal and an extra token (C, B, 1, E) into features.
+
+        Returns:
+            Features (C, B, Q * E), Q = 2 with an extra token, and the pooling weights.
+        """
+        x, seen = self.embed(state, self.embed_state)  # (C, B, S, E), (B, S)
+        goals, goals_seen = self.embed(goal, self.embed_goal)
+        if extra is not None:
+            x = torch.cat((extra, x), dim=2)
+            seen = torch.cat((seen.new_ones(seen.shape[0], 1), seen), dim=1)
+        for block in self.blocks:
+            if block.norm_context is None:
+                x = block(x, None, seen)
+            elif self.goal_conditioning:
+                x = block(x, goals, goals_seen)
+        query = self.query[:, None].expand(-1, x.shape[1], -1, -1)  # (C, B, 1, E)
+        if extra is not None:
+            query = torch.cat((query, x[:, :, :1]), dim=2)  # (C, B, 2, E)
+        pooled, weights = self.pool.look(query, x, seen, keep_weights)
+        return self.project(self.norm(pooled)).flatten(2), weights
+
+
+class EITActor(nn.Module):
+    """Entities and goals to an action."""
+
+    def __init__(self, config: NetConfig, features: int, views: int, actions: int) -> None:
+        """Choose `actions` numbers in [-1, 1]."""
+        super().__init__()
+        self.trunk = Trunk(config, features, views, copies=1)
+        self.head = MLP((config.width, *config.head_hidden, actions))
+
+    def forward(self, state: Entities, goal: Entities) -> Tensor:
+        """Choose actions, (B, A)."""
+        pooled, _ = self.trunk(state, goal, None)
+        return torch.tanh(self.head(pooled))[0]
+
+    def attention(self, state: Entities, goal: Entities) -> Tensor:
+        """Weights of the pooling query over the entities, (B, V*K), averaged over heads."""
+        _, weights = self.trunk(state, goal, None, keep_weights=True)
+        assert weights is not None
+        return weights[0, :, :, 0].mean(1)
+
+
+class EITCritic(nn.Module):
+    """Entities, goals and an action to C independent values."""
+
+    def __init__(
+        self, config: NetConfig, features: int, views: int, actions: int, copies: int = 2
+    ) -> None:
+        """Judge actions of `actions` numbers with `copies` independent networks."""
+        super().__init__()
+        self.trunk = Trunk(config, features, views, copies)
+        self.action_entity = config.action_entity
+        self.embed_action = MLP((actions, 256, config.width), copies)
+        self.head = MLP((2 * config.width, *config.head_hidden, 1), copies)
+
+    def forward(self, state: Entities, goal: Entities, action: Tensor) -> Tensor:
+        """Judge (B, A) actions: values (C, B)."""
+        token = self.embed_action(action[None, :, None])  # (C, B, 1, E)
+        if self.action_entity:
+            pooled, _ = self.trunk(state, goal, token)  # (C, B, 2E)
+        else:
+            alone, _ = self.trunk(state, goal, None)  # (C, B, E)
+            pooled = torch.cat((alone, token[:, :, 0]), dim=-1)
+        return self.head(pooled)[..., 0]

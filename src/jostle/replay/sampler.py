@@ -1,0 +1,128 @@
+"""Ring, hindsight and a reward to batches, all at once: no loop over samples."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from jostle.core.entities import Entities
+from jostle.core.errors import require
+from jostle.replay.hindsight import Index, future, per_object
+from jostle.replay.ring import EpisodeRing, Episodes
+
+Reward = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
+
+
+class Batch(NamedTuple):
+    """What one update learns from; first axis B."""
+
+    state: Entities
+    goal: Entities
+    action: Tensor
+    reward: Tensor
+    next_state: Entities
+
+
+@dataclass(frozen=True, kw_only=True)
+class HindsightConfig:
+    """How goals are relabeled."""
+
+    share: float = 0.8
+    """Share of samples whose goal is something that was achieved later."""
+    strategy: Literal["future", "per-object"] = "future"
+    """One later moment for all objects (the paper), or one of its own for each object."""
+    apart: float = 0.035
+    """Per-object goals nearer to each other than this are rejected, in meters."""
+
+    def __post_init__(self) -> None:
+        """Refuse shares that are none."""
+        require(0 <= self.share <= 1, f"share lies in [0, 1], not {self.share}.")
+
+
+@dataclass(frozen=True)
+class GoalForm:
+    """How a goal is read off a state: which entities and which columns a goal has."""
+
+    first: int
+    """First entity of a state that appears in goals (1 skips the gripper)."""
+    columns: NDArray[np.float32]
+    """(D,) 1 for columns that goals carry, 0 for those they leave blank."""
+    places: NDArray[np.float32]
+    """(D,) 1 for columns that say where, 0 for those that say who."""
+    shared: bool = False
+    """Whether all objects get one object's goal, as the T-blocks do."""
+
+
+class HindsightSampler:
+    """Draws batches from a ring."""
+
+    def __init__(
+        self,
+        ring: EpisodeRing,
+        reward: Reward,
+        form: GoalForm,
+        config: HindsightConfig,
+        rng: np.random.Generator,
+    ) -> None:
+        """Draw from `ring`; `reward` judges (achieved, desired) coordinates."""
+        self._ring, self._reward, self._form = ring, reward, form
+        self._config, self.rng = config, rng
+
+    def sample(self, size: int) -> Batch:
+        """Draw `size` transitions; the first `share` of them with goals of hindsight."""
+        held = self._ring.view()
+        steps = held.actions.shape[1]
+        relabeled = int(self._config.share * size) if steps > 1 else 0
+        episode = self.rng.integers(0, len(held), size)
+        step = self.rng.integers(0, steps, size)
+        step[:relabeled] = self.rng.integers(0, steps - 1, relabeled) if relabeled else 0
+        goals, seen = held.goals[episode], held.goals_visible[episode]  # copies
+        desired = held.desired[episode]
+        if relabeled:
+            rows = slice(0, relabeled)
+            found = self._relabel(held, episode[rows], step[rows])
+            goals[rows], seen[rows], desired[rows] = found
+        reward = self._reward(held.achieved[episode, step + 1], desired)
+        return Batch(
+            _entities(held.states[episode, step], held.visible[episode, step]),
+            _entities(goals, seen),
+            torch.from_numpy(held.actions[episode, step]),
+            torch.from_numpy(np.asarray(reward, np.float32)),
+            _entities(held.states[episode, step + 1], held.visible[episode, step + 1]),
+        )
+
+    def _relabel(
+        self, held: Episodes, episode: Index, step: Index
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
+        """Goal entities, their mask and coordinates from later moments."""
+        # The paper never takes the very last moment as a goal.
+        last, count = held.actions.shape[1] - 1, held.achieved.shape[2]
+        if self._config.strategy == "per-object":
+            paths = held.achieved[episode]  # (B, T+1, N, w)
+            moments = per_object(step, last, paths, self._config.apart, self.rng)
+        else:
+            moments = np.repeat(future(step, last, self.rng)[:, None], count, axis=1)  # (B, N)
+        rows, objects = episode[:, None], np.arange(count)
+        if self._form.shared:
+            chosen = self.rng.integers(0, count, len(step))[:, None]
+            objects = np.broadcast_to(chosen, moments.shape)
+        desired = held.achieved[rows, moments, objects]  # (B, N, w)
+        first = self._form.first
+        if first == 0:  # whole sets, such as particles: one moment for all
+            values, seen = held.states[episode, moments[:, 0]], held.visible[episode, moments[:, 0]]
+            return values * self._form.columns, seen, desired
+        values = held.states[rows, moments, :, first + objects].swapaxes(1, 2)  # (B, V, N, D)
+        seen = held.visible[rows, moments, :, first + objects].swapaxes(1, 2)
+        values = values * self._form.columns
+        if self._form.shared:  # the heading is another's, the name remains one's own
+            own = held.goals[episode]
+            values = np.where(self._form.places > 0, values, own)
+        return values, seen, desired
+
+
+def _entities(values: NDArray[np.float32], visible: NDArray[np.bool_]) -> Entities:
+    return Entities(torch.from_numpy(values), torch.from_numpy(visible))

@@ -1,0 +1,1 @@
+"""Collect, store, update, examine; saved so that it can go on."""
