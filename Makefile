@@ -46,9 +46,7 @@ $(VENV)/.bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet -e '.[bench]'
 	@touch $@
 
-# The CPU build of torch is asked for by name: an open range would bring gigabytes of CUDA along.
 $(VENV)/.slow: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet 'torch==2.13.0'
 	$(BIN)/python -m pip install --quiet -e '.[slow]'
 	@touch $@
 

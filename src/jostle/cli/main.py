@@ -12,6 +12,7 @@ VERBS: Catalog[str] = Catalog(
         "tasks": "List the suite",
         "film": "Film an agent at work: .mp4 or .gif, and a contact sheet",
         "evaluate": "Score an agent with the paper's five metrics",
+        "train": "Train an agent, or go on with a run",
         "demo": "Film the oracle on 3-Cubes and photograph every task",
         "doctor": "Check that this machine can simulate and draw",
         "docs": "Make the pictures of the documentation",

@@ -24,6 +24,8 @@ class NetConfig:
     """Whether the critic sees the action as one more entity (off: appended after pooling)."""
     goal_conditioning: bool = True
     """Whether goals are attended to (off: an ablation)."""
+    tied_start: float = 0.0
+    """Above 0, cross-attention starts by matching like with like, sharpened by this factor."""
     rounds: int = 1
     """How often the triple self, cross, self attention is repeated."""
 
@@ -39,7 +41,7 @@ class NetConfig:
 
 PAPER_NET = NetConfig()
 """The paper's widths."""
-FAST_NET = NetConfig(heads=4, block_hidden=(128,), head_hidden=(128, 128))
+FAST_NET = NetConfig(heads=4, block_hidden=(128,), head_hidden=(128, 128), tied_start=2.0)
 """Narrower MLPs, fewer heads: a fraction of the cost."""
 SMORL_NET = NetConfig(kind="smorl", width=32, heads=4)
 """SMORL on true state."""

@@ -32,6 +32,17 @@ class Trunk(nn.Module):
         self.query = nn.Parameter(0.02 * torch.randn(copies, 1, width))
         self.norm = LayerNorm(width, copies)
         self.project = Linear(width, width, copies)
+        if config.tied_start > 0:
+            self._tie(config.tied_start)
+
+    @torch.no_grad()
+    def _tie(self, sharpness: float) -> None:
+        """Start goals like states and keys like queries: equal identities attend to each other."""
+        self.embed_goal.load_state_dict(self.embed_state.state_dict())
+        for block in self.blocks:
+            if isinstance(block, Block) and block.norm_context is not None:
+                block.attention.query.weight.mul_(sharpness)
+                block.attention.key.weight.copy_(block.attention.query.weight)
 
     def embed(self, entities: Entities, layer: Linear) -> tuple[Tensor, Tensor]:
         """Turn entities of all views into one set of tokens (C, B, V*K, E) and its mask."""

@@ -4,6 +4,7 @@ An actor has C = 1; the twin critics are C = 2 and share every call instead of b
 """
 
 import math
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -60,8 +61,7 @@ class MLP(nn.Module):
     def __init__(self, widths: tuple[int, ...], copies: int = 1) -> None:
         """Go through `widths`, first the inputs, last the outputs."""
         super().__init__()
-        pairs = zip(widths[:-1], widths[1:], strict=True)
-        self.layers = nn.ModuleList(Linear(a, b, copies) for a, b in pairs)
+        self.layers = nn.ModuleList(Linear(a, b, copies) for a, b in pairwise(widths))
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (C, ..., first) to (C, ..., last)."""

@@ -29,9 +29,9 @@ class StateObserver:
 
     def __init__(self, reader: StateReader, copies: int, rng: np.random.Generator | None) -> None:
         """Serve `copies` copies; without `rng`, codes are simply 0, 1, 2, ..."""
-        self._reader, self._rng = reader, rng
+        self._reader, self.rng = reader, rng
         self._place = [name for name in reader.columns if name != "present"]
-        self._codes = np.tile(np.arange(reader.objects), (copies, 1))  # (B, N)
+        self.codes = np.tile(np.arange(reader.objects), (copies, 1))  # (B, N)
 
     @property
     def state_shape(self) -> tuple[int, int, int]:
@@ -59,10 +59,10 @@ class StateObserver:
 
     def begin(self, copies: NDArray[np.int64]) -> None:
         """Draw new identity codes for copies that start an episode."""
-        if self._rng is None:
+        if self.rng is None:
             return
         for copy in copies:
-            self._codes[copy] = self._rng.permutation(MAX_OBJECTS)[: self._reader.objects]
+            self.codes[copy] = self.rng.permutation(MAX_OBJECTS)[: self._reader.objects]
 
     def state(self, observation: Observation) -> Sets:
         """The gripper and the objects."""
@@ -84,7 +84,7 @@ class StateObserver:
         return self._seen(values, rows)
 
     def _identity(self) -> NDArray[np.float32]:
-        return np.eye(MAX_OBJECTS, dtype=np.float32)[self._codes]  # (B, N, 12)
+        return np.eye(MAX_OBJECTS, dtype=np.float32)[self.codes]  # (B, N, 12)
 
     def _seen(self, values: NDArray[np.float32], rows: NDArray[np.float32]) -> Sets:
         if self._reader.measure.padded:

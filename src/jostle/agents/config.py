@@ -1,0 +1,77 @@
+"""Numbers of the learning rule and of exploration."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jostle.core.errors import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class TD3Config:
+    """Twin delayed policy gradient, with the paper's values."""
+
+    lr: float = 5e-4
+    """Adam step size of the actor."""
+    critic_lr: float | None = None
+    """Adam step size of the critics; the actor's by default."""
+    gamma: float = 0.98
+    """Discount per environment step."""
+    tau: float = 0.05
+    """How far the slow copies move at each of their updates."""
+    slow_copies: Literal["round", "actor-step"] = "round"
+    """When the slow copies move: once per round of episodes (the paper), or at actor steps."""
+    policy_delay: int = 2
+    """Critic updates per actor update."""
+    target_noise: float = 0.2
+    """Deviation of the noise on target actions."""
+    target_clip: float = 0.5
+    """Where that noise is cut off."""
+    action_penalty: float = 1.0
+    """Weight of the mean squared action in the actor's loss."""
+    batch: int = 512
+    """Transitions per update."""
+    worst_reward: float = -2.0
+    """Least reward of a step; targets are clipped to [worst / (1 - gamma), 0]."""
+    clip_gradient: float = 0.0
+    """Largest gradient norm; 0 leaves gradients alone."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot learn."""
+        require(0 < self.gamma < 1, f"gamma is a discount in (0, 1), not {self.gamma}.")
+        require(0 < self.tau <= 1, f"tau lies in (0, 1], not {self.tau}.")
+        require(self.lr > 0, f"lr must be positive, not {self.lr}.")
+        require(self.batch >= 1, f"batch must be at least 1, not {self.batch}.")
+        require(self.policy_delay >= 1, f"policy_delay is at least 1, not {self.policy_delay}.")
+
+    @property
+    def lowest_value(self) -> float:
+        """Least value that is possible at all."""
+        return self.worst_reward / (1 - self.gamma)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExploreConfig:
+    """How training actions differ from the actor's."""
+
+    epsilon: float = 0.3
+    """Chance of a random action."""
+    sigma: float = 0.2
+    """Deviation of the noise on every action."""
+    one_coin: bool = True
+    """Whether one coin decides for all copies (the paper), or each copy has its own."""
+    decay_from: int = 8000
+    """Episodes after which epsilon and sigma begin to fall."""
+    decay_until: int = 16000
+    """Episodes after which they have reached half their value."""
+
+    def __post_init__(self) -> None:
+        """Refuse chances that are none."""
+        require(0 <= self.epsilon <= 1, f"epsilon lies in [0, 1], not {self.epsilon}.")
+        require(self.sigma >= 0, f"sigma must not be negative, not {self.sigma}.")
+        require(self.decay_from <= self.decay_until, "decay_from must not exceed decay_until.")
+
+    def scale(self, episodes: int) -> float:
+        """Factor on epsilon and sigma after so many episodes."""
+        span = max(self.decay_until - self.decay_from, 1)
+        done = min(max(episodes - self.decay_from, 0) / span, 1.0)
+        return 1.0 - 0.5 * done

@@ -1,0 +1,26 @@
+"""Actions for exploring: the actor's, with noise and now and then at random."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.agents.config import ExploreConfig
+
+Actions = NDArray[np.float32]
+
+
+def explore(
+    actions: Actions, config: ExploreConfig, episodes: int, rng: np.random.Generator
+) -> Actions:
+    """Perturb actions (B, A) as the schedule says after `episodes` episodes."""
+    scale = config.scale(episodes)
+    coins = rng.random(1 if config.one_coin else len(actions))[:, None]  # (1 or B, 1)
+    random = rng.uniform(-1, 1, actions.shape)
+    mixed = np.where(coins < scale * config.epsilon, random, actions)
+    noisy = mixed + scale * config.sigma * rng.standard_normal(actions.shape)
+    return np.clip(noisy, -1, 1).astype(np.float32)
+
+
+def uniform(copies: int, width: int, rng: np.random.Generator, sigma: float) -> Actions:
+    """Random actions of the warm-up, with the same noise on top as all others."""
+    noisy = rng.uniform(-1, 1, (copies, width)) + sigma * rng.standard_normal((copies, width))
+    return np.clip(noisy, -1, 1).astype(np.float32)

@@ -1,0 +1,71 @@
+"""An agent as tensors: weights alone for the zoo, everything for going on."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from jostle.agents.td3 import TD3Agent
+from jostle.core.checkpoint import CheckpointError, fill
+
+_NETS = ("actor", "critics", "slow_actor", "slow_critics", "normalizer")
+_OPTIMIZERS = ("actor_optimizer", "critic_optimizer")
+
+
+def weights(agent: TD3Agent, only: tuple[str, ...] = ("actor", "normalizer")) -> dict[str, Tensor]:
+    """The tensors of some of the agent's networks."""
+    return {
+        f"{net}.{name}": tensor
+        for net in only
+        for name, tensor in getattr(agent, net).state_dict().items()
+    }
+
+
+def everything(agent: TD3Agent) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Networks, optimizers, noise and counters."""
+    tensors = weights(agent, _NETS)
+    for name in _OPTIMIZERS:
+        state = getattr(agent, name).state_dict()["state"]
+        for index, entry in state.items():
+            for key, value in entry.items():
+                tensors[f"{name}.{index}.{key}"] = torch.as_tensor(value)
+    tensors["noise"] = agent.noise.get_state()
+    return tensors, {"updates": agent.updates}
+
+
+def restore(agent: TD3Agent, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
+    """Go back to what `everything` gave."""
+    load_weights(agent, tensors, _NETS)
+    for name in _OPTIMIZERS:
+        optimizer = getattr(agent, name)
+        state = optimizer.state_dict()
+        state["state"] = _optimizer_state(tensors, f"{name}.")
+        optimizer.load_state_dict(state)
+    agent.noise.set_state(tensors["noise"])
+    agent.updates = int(meta["updates"])
+
+
+def load_weights(
+    agent: TD3Agent, tensors: dict[str, Tensor], only: tuple[str, ...] | None = None
+) -> None:
+    """Load networks; by default all that the tensors hold."""
+    held = only or tuple(
+        net for net in _NETS if any(name.startswith(f"{net}.") for name in tensors)
+    )
+    if "actor" not in held:
+        raise CheckpointError("These weights hold no actor.")
+    for net in held:
+        fill(getattr(agent, net), tensors, f"{net}.", net)
+    if only is None:
+        for fast, slow in (("actor", "slow_actor"), ("critics", "slow_critics")):
+            if slow not in held and fast in held:
+                getattr(agent, slow).load_state_dict(getattr(agent, fast).state_dict())
+
+
+def _optimizer_state(tensors: dict[str, Tensor], prefix: str) -> dict[int, dict[str, Tensor]]:
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith(prefix):
+            index, key = name.removeprefix(prefix).split(".")
+            state.setdefault(int(index), {})[key] = tensor
+    return state

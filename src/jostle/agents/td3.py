@@ -1,0 +1,113 @@
+"""TD3: two critics, a delayed actor, slow copies of all three. The update fits on one screen."""
+
+from collections.abc import Iterable
+from copy import deepcopy
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from jostle.agents.build import Shapes, make_actor, make_critics
+from jostle.agents.config import TD3Config
+from jostle.core.entities import Entities
+from jostle.core.errors import JostleError
+from jostle.nets.config import NetConfig
+from jostle.nets.normalize import Normalizer
+from jostle.replay.sampler import Batch
+
+
+class NotFiniteError(JostleError, ArithmeticError):
+    """A loss or an action is no longer a number."""
+
+
+class TD3Agent:
+    """Acts with an actor, learns with twin critics; normalization is the first layer of all."""
+
+    def __init__(self, net: NetConfig, config: TD3Config, shapes: Shapes, seed: int) -> None:
+        """Build the networks from a seed of their own."""
+        self.config, self.net, self.shapes = config, net, shapes
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.actor, self.critics = make_actor(net, shapes), make_critics(net, shapes)
+        self.normalizer = Normalizer(shapes.features)
+        self.slow_actor, self.slow_critics = deepcopy(self.actor), deepcopy(self.critics)
+        for slow in (self.slow_actor, self.slow_critics):
+            slow.requires_grad_(False)
+        self.actor_optimizer = _adam(self.actor.parameters(), config.lr)
+        self.critic_optimizer = _adam(self.critics.parameters(), config.critic_lr or config.lr)
+        self.noise = torch.Generator().manual_seed(seed + 1)
+        self.updates = 0
+
+    @torch.no_grad()
+    def act(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
+        """Choose actions without noise, (B, A)."""
+        actions: NDArray[np.float32] = self.actor(
+            self.normalizer(state), self.normalizer(goal)
+        ).numpy()
+        if not np.isfinite(actions).all():
+            raise NotFiniteError("The actor gives NaN. The last good checkpoint is kept.")
+        return actions
+
+    def update(self, batch: Batch) -> dict[str, Tensor]:
+        """Learn from one batch; returns what is worth logging."""
+        config = self.config
+        state, goal = self.normalizer(batch.state), self.normalizer(batch.goal)
+        following = self.normalizer(batch.next_state)
+
+        with torch.no_grad():
+            noise = torch.randn(batch.action.shape, generator=self.noise) * config.target_noise
+            noise = noise.clamp(-config.target_clip, config.target_clip)
+            next_action = (self.slow_actor(following, goal) + noise).clamp(-1, 1)
+            next_value = self.slow_critics(following, goal, next_action).amin(0)  # (B,)
+            target = (batch.reward + config.gamma * next_value).clamp(config.lowest_value, 0)
+
+        values = self.critics(state, goal, batch.action)  # (C, B)
+        critic_loss = F.mse_loss(values, target.expand_as(values), reduction="none").mean(1).sum()
+        self._descend(self.critic_optimizer, critic_loss, self.critics)
+        log = {"critic_loss": critic_loss.detach(), "value": values.detach().mean()}
+
+        self.updates += 1
+        if self.updates % config.policy_delay == 0:
+            log |= self._improve(state, goal)
+        return log
+
+    def end_round(self) -> None:
+        """Move the slow copies, when they move once per round."""
+        if self.config.slow_copies == "round":
+            self._follow()
+
+    def _improve(self, state: Entities, goal: Entities) -> dict[str, Tensor]:
+        """Let the actor climb the first critic."""
+        action = self.actor(state, goal)
+        self.critics.requires_grad_(False)
+        value = self.critics(state, goal, action)[0]
+        self.critics.requires_grad_(True)
+        penalty = action.square().mean()
+        loss = -value.mean() + self.config.action_penalty * penalty
+        self._descend(self.actor_optimizer, loss, self.actor)
+        if self.config.slow_copies == "actor-step":
+            self._follow()
+        return {"actor_loss": loss.detach(), "action_size": action.detach().abs().mean()}
+
+    def _descend(self, optimizer: torch.optim.Optimizer, loss: Tensor, net: nn.Module) -> None:
+        if not torch.isfinite(loss):
+            raise NotFiniteError(
+                f"The loss is {loss.item()} after {self.updates} updates. The last good checkpoint "
+                "is kept; look at value, critic_loss and action_size in metrics.jsonl."
+            )
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.config.clip_gradient > 0:
+            nn.utils.clip_grad_norm_(net.parameters(), self.config.clip_gradient)
+        optimizer.step()
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        for slow, fast in ((self.slow_actor, self.actor), (self.slow_critics, self.critics)):
+            torch._foreach_lerp_(list(slow.parameters()), list(fast.parameters()), self.config.tau)
+
+
+def _adam(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Adam:
+    return torch.optim.Adam(list(parameters), lr=lr, fused=True)

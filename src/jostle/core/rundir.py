@@ -1,0 +1,113 @@
+"""A run is a directory; this file alone knows the names in it."""
+
+import json
+import os
+import platform
+import subprocess
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from jostle.core.errors import BadValueError
+
+_PACKAGES = ("jostle", "mujoco", "gymnasium", "numpy", "torch")
+
+
+class RunDir:
+    """Paths and small files of one run."""
+
+    def __init__(self, path: Path) -> None:
+        """Point at a run, new or old."""
+        self.path = path
+
+    @property
+    def experiment(self) -> Path:
+        """What was asked for, as JSON."""
+        return self.path / "experiment.json"
+
+    @property
+    def metrics(self) -> Path:
+        """One JSON line per round."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def last(self) -> Path:
+        """Everything needed to go on."""
+        return self.path / "checkpoints" / "last.safetensors"
+
+    @property
+    def best(self) -> Path:
+        """Weights of the best examination so far."""
+        return self.path / "checkpoints" / "best.safetensors"
+
+    def create(self, experiment: dict[str, Any]) -> None:
+        """Start a new run; an existing one is never written over."""
+        if self.experiment.exists():
+            raise BadValueError(
+                f"There is a run in {self.path} already. Go on with it by --resume {self.path}, "
+                "or choose another folder."
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_json(self.experiment, experiment)
+        write_json(self.path / "provenance.json", provenance())
+
+    def read_experiment(self) -> dict[str, Any]:
+        """Read what was asked for."""
+        if not self.experiment.is_file():
+            raise BadValueError(f"There is no run in {self.path}: {self.experiment} is missing.")
+        found: dict[str, Any] = json.loads(self.experiment.read_text())
+        return found
+
+    def log(self, row: dict[str, Any]) -> None:
+        """Append one line of metrics."""
+        with self.metrics.open("a") as lines:
+            lines.write(json.dumps(row) + "\n")
+
+    def trim(self, rounds: int) -> None:
+        """Drop the lines of rounds after `rounds`: a resumed run writes them again."""
+        if self.metrics.is_file():
+            rows = [json.loads(line) for line in self.metrics.read_text().splitlines()]
+            kept = [row for row in rows if row["round"] <= rounds]
+            text = "".join(json.dumps(row) + "\n" for row in kept)
+            fresh = self.metrics.with_suffix(".part")
+            fresh.write_text(text)
+            fresh.replace(self.metrics)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON at once or not at all."""
+    fresh = path.with_name(f".{path.name}.part")
+    fresh.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n")
+    fresh.replace(path)
+
+
+def provenance() -> dict[str, Any]:
+    """Where and with what a run was started."""
+    return {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "commit": _git("rev-parse", "HEAD"),
+        "changed": bool(_git("status", "--porcelain")),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+    }
+
+
+def _git(*words: str) -> str:
+    try:
+        answer = subprocess.run(
+            ["git", *words], capture_output=True, text=True, timeout=5, check=True,
+            cwd=Path(__file__).parent,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return answer.stdout.strip()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

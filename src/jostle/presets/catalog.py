@@ -1,0 +1,82 @@
+"""Every preset by name: task x method, in the paper's settings and in ours for two cores."""
+
+from dataclasses import replace
+
+from jostle.agents.config import ExploreConfig, TD3Config
+from jostle.core.catalog import Catalog
+from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET
+from jostle.replay.sampler import HindsightConfig
+from jostle.training.experiment import Experiment, TrainingConfig
+
+_BUDGETS = {
+    # task, objects, the paper's environment steps, memory, start and end of the decay
+    "one-cube": ("OneCube", None, 480_000, 100_000, 8_000, 16_000),
+    "two-cubes": ("TwoCubes", None, 3_000_000, 100_000, 16_000, 24_000),
+    "three-cubes": ("ThreeCubes", None, 6_000_000, 200_000, 24_000, 32_000),
+    "adjacent-goals": ("AdjacentGoals", None, 6_000_000, 200_000, 24_000, 32_000),
+    "small-table": ("SmallTable", None, 6_000_000, 300_000, 24_000, 32_000),
+    "ordered-push": ("OrderedPush", None, 3_000_000, 100_000, 16_000, 24_000),
+    "push-t": ("PushT", 1, 5_000_000, 100_000, 24_000, 32_000),
+    "push-2t": ("PushT", 2, 10_000_000, 200_000, 24_000, 32_000),
+}
+
+
+def _paper(name: str) -> Experiment:
+    task, objects, steps, memory, start, end = _BUDGETS[name]
+    return Experiment(
+        name=f"{name}-state-paper",
+        task=task,
+        objects=objects,
+        net=PAPER_NET,
+        explore=ExploreConfig(decay_from=start, decay_until=end),
+        # The original trains Ordered-Push without hindsight.
+        hindsight=HindsightConfig(share=0.0 if name == "ordered-push" else 0.8),
+        training=TrainingConfig(env_steps=steps, memory=memory),
+    )
+
+
+def _fast(name: str) -> Experiment:
+    """The same task for two cores: smaller nets, cheaper and fewer updates, shorter discount."""
+    paper = _paper(name)
+    return replace(
+        paper,
+        name=f"{name}-state",
+        net=FAST_NET,
+        td3=TD3Config(
+            gamma=0.95, tau=0.01, slow_copies="actor-step", action_penalty=0.01, batch=256
+        ),
+        explore=replace(paper.explore, one_coin=False),
+        training=replace(
+            paper.training, copies=32, updates_per_step=0.25, warmup_episodes=64, examine_every=20
+        ),
+    )
+
+
+def _distill(name: str) -> Experiment:
+    """Imitate the oracle: minutes instead of days."""
+    fast = _fast(name)
+    horizon = {"one-cube": 30, "two-cubes": 50, "ordered-push": 50, "push-t": 50}.get(name, 100)
+    return replace(
+        fast,
+        name=f"{name}-state-distill",
+        td3=replace(fast.td3, lr=1e-3, batch=512),
+        explore=ExploreConfig(epsilon=0.3, sigma=0.1, one_coin=False),
+        hindsight=HindsightConfig(share=0.0),
+        training=replace(
+            fast.training, lane="distill", env_steps=12_000 * horizon, memory=400_000,
+            updates_per_step=0.06, examine_every=10, save_every=10,
+        ),
+    )  # fmt: skip
+
+
+def _mlp(experiment: Experiment) -> Experiment:
+    return replace(experiment, name=f"{experiment.name}-mlp", net=MLP_NET)
+
+
+def _all() -> dict[str, Experiment]:
+    found = [make(name) for name in _BUDGETS for make in (_fast, _paper, _distill)]
+    found += [_mlp(make(name)) for name in _BUDGETS for make in (_fast, _distill)]
+    return {experiment.name: experiment for experiment in found}
+
+
+PRESETS: Catalog[Experiment] = Catalog("preset", _all())

@@ -1,0 +1,24 @@
+"""A trained agent as a policy for the driver."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.agents.td3 import TD3Agent
+from jostle.envs.vector import Observation
+from jostle.rollout.collect import as_entities
+from jostle.rollout.observer import StateObserver
+
+
+class LearnedPolicy:
+    """Acts without noise."""
+
+    def __init__(self, agent: TD3Agent, observer: StateObserver) -> None:
+        """Let `agent` see through `observer`."""
+        self._agent, self._observer = agent, observer
+
+    def act(self, observation: Observation) -> NDArray[np.float32]:
+        """Choose actions, (B, A)."""
+        return self._agent.act(
+            as_entities(self._observer.state(observation)),
+            as_entities(self._observer.goal(observation)),
+        )

@@ -1,0 +1,81 @@
+"""Imitation of a teacher on the states that the student itself visits (DAgger).
+
+The oracle is a function of the observation alone, so it can label every state on the way. What
+the ring holds as actions are the teacher's labels, not what was done.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch.nn import functional as F
+
+from jostle.core.rundir import RunDir
+from jostle.envs.vector import Observation
+from jostle.oracles.policy import Policy
+from jostle.rollout.collect import as_entities, play_round
+from jostle.rollout.observer import Sets
+from jostle.training.experiment import Experiment
+from jostle.training.rounds import Report, Rounds
+from jostle.training.workshop import Workshop
+
+_HUBER = 0.2
+_HANDOVER = 8
+"""Rounds over which the student takes the wheel."""
+
+
+class DistillLoop(Rounds):
+    """The lane `distill`: play, let the teacher label, fit the actor."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        shop: Workshop,
+        run: RunDir,
+        report: Report,
+        teacher: Policy,
+    ) -> None:
+        """Let `teacher` label what the student in `shop` does."""
+        super().__init__(experiment, shop, run, report)
+        self._teacher = teacher
+        self._labels: list[NDArray[np.float32]] = []
+        self._led = np.zeros(experiment.training.copies, bool)
+
+    def round(self) -> dict[str, Any]:
+        """Play one round, keep the labels, fit."""
+        shop, training = self.shop, self.experiment.training
+        lead = max(0.0, 1.0 - self.counters["round"] / _HANDOVER)
+        self._led, self._labels = shop.rng.random(training.copies) < lead, []
+        episodes, infos = play_round(shop.env, shop.observer, self._choose, shop.steps)
+        shop.ring.add(replace(episodes, actions=np.stack(self._labels, axis=1)))
+        self.count(episodes)
+        row: dict[str, Any] = {f"train_{key}": value for key, value in infos.items()}
+        return row | self._fit(int(training.copies * shop.steps * training.updates_per_step))
+
+    def _choose(self, observation: Observation, state: Sets, goal: Sets) -> NDArray[np.float32]:
+        labels = self._teacher.act(observation)
+        self._labels.append(labels)
+        own = self.shop.agent.act(as_entities(state), as_entities(goal))
+        actions = np.where(self._led[:, None], labels, own)
+        config, rng = self.experiment.explore, self.shop.rng
+        shaken = rng.random((len(actions), 1)) < config.epsilon
+        noise = config.sigma * rng.standard_normal(actions.shape)
+        return np.clip(actions + shaken * noise, -1, 1).astype(np.float32)
+
+    def _fit(self, updates: int) -> dict[str, float]:
+        agent, total = self.shop.agent, 0.0
+        share = self.counters["env_steps"] / self.experiment.training.env_steps
+        for group in agent.actor_optimizer.param_groups:
+            # Constant for the first half, then down to a twentieth.
+            group["lr"] = self.experiment.td3.lr * max(0.05, min(1.0, 2 * (1 - share)))
+        for _ in range(updates):
+            batch = self.shop.sampler.sample(self.experiment.td3.batch)
+            state, goal = agent.normalizer(batch.state), agent.normalizer(batch.goal)
+            loss = F.smooth_l1_loss(agent.actor(state, goal), batch.action, beta=_HUBER)
+            agent.actor_optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            agent.actor_optimizer.step()
+            agent.updates += 1
+            total += float(loss.detach())
+        return {"updates": agent.updates, "imitation_loss": total / max(updates, 1)}

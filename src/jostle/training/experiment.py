@@ -1,0 +1,129 @@
+"""Everything that defines a training, as one frozen record."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from jostle.agents.config import ExploreConfig, TD3Config
+from jostle.core.catalog import suggest
+from jostle.core.errors import BadValueError, UnknownNameError, require
+from jostle.nets.config import NetConfig
+from jostle.replay.sampler import HindsightConfig
+
+Lane = Literal["scratch", "demos", "distill"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """The loop around the learning rule."""
+
+    lane: Lane = "scratch"
+    """scratch: TD3 + HER alone; demos: oracle episodes in memory; distill: imitate a teacher."""
+    copies: int = 16
+    """Environments that collect at once."""
+    env_steps: int = 480_000
+    """Environment steps in all."""
+    warmup_episodes: int = 64
+    """Episodes of random actions before learning starts."""
+    updates_per_step: float = 0.5
+    """Gradient steps per environment step."""
+    memory: int = 100_000
+    """Transitions that replay holds."""
+    demo_share: float = 0.5
+    """Share of copies that the oracle drives, in the lane 'demos'."""
+    examine_every: int = 50
+    """Rounds between examinations."""
+    examine_episodes: int = 96
+    """Episodes of an examination while training."""
+    save_every: int = 25
+    """Rounds between checkpoints."""
+    threads: int = 0
+    """Threads for physics and networks; 0 takes one per core."""
+
+    def __post_init__(self) -> None:
+        """Refuse loops that go nowhere."""
+        require(
+            self.lane in get_args(Lane), f"A lane is one of {get_args(Lane)}, not '{self.lane}'."
+        )
+        for name in ("copies", "env_steps", "memory", "examine_every", "examine_episodes"):
+            require(getattr(self, name) >= 1, f"{name} must be at least 1.")
+        require(0 <= self.demo_share <= 1, f"demo_share lies in [0, 1], not {self.demo_share}.")
+        require(self.updates_per_step >= 0, "updates_per_step must not be negative.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A training by name."""
+
+    name: str
+    """Preset it came from."""
+    task: str
+    """Task of the catalog."""
+    objects: int | None = None
+    """How many objects; the task's own number by default."""
+    seed: int = 0
+    """Seed of everything."""
+    net: NetConfig = field(default_factory=NetConfig)
+    """Networks."""
+    td3: TD3Config = field(default_factory=TD3Config)
+    """Learning rule."""
+    explore: ExploreConfig = field(default_factory=ExploreConfig)
+    """Exploration."""
+    hindsight: HindsightConfig = field(default_factory=HindsightConfig)
+    """Relabeling."""
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    """The loop."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+_PARTS: dict[str, Any] = {
+    "net": NetConfig,
+    "td3": TD3Config,
+    "explore": ExploreConfig,
+    "hindsight": HindsightConfig,
+    "training": TrainingConfig,
+}
+
+
+def read_experiment(fields: dict[str, Any]) -> Experiment:
+    """Read what `to_dict` wrote; unknown fields are named."""
+    made = dict(fields)
+    for part, kind in _PARTS.items():
+        known = kind.__dataclass_fields__
+        given = made.get(part, {})
+        for name in given:
+            if name not in known:
+                raise UnknownNameError(f"{part} has no '{name}'. {suggest(name, list(known))}")
+        made[part] = kind(
+            **{
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in given.items()
+            }
+        )
+    try:
+        return Experiment(**made)
+    except TypeError as error:
+        raise BadValueError(f"This is no experiment: {error}.") from error
+
+
+def differences(old: Experiment, new: Experiment) -> list[str]:
+    """Name the fields in which two experiments differ."""
+    return [
+        f"{name}: {one!r} there, {two!r} here"
+        for (name, one), (_, two) in zip(
+            sorted(_leaves(old.to_dict())), sorted(_leaves(new.to_dict())), strict=True
+        )
+        if one != two
+    ]
+
+
+def _leaves(tree: dict[str, Any], head: str = "") -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            found += _leaves(value, f"{head}{name}.")
+        else:
+            found.append((f"{head}{name}", value))
+    return found

@@ -1,0 +1,74 @@
+"""The outer loop that every lane shares: rounds, examinations, checkpoints."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from jostle.agents.saving import weights
+from jostle.core.checkpoint import save
+from jostle.core.rundir import RunDir
+from jostle.replay.ring import Episodes
+from jostle.rollout.collect import as_entities
+from jostle.rollout.observer import Sets
+from jostle.training.experiment import Experiment
+from jostle.training.saving import restore_run, save_run
+from jostle.training.workshop import Workshop, examine_agent
+
+Report = Callable[[dict[str, Any]], None]
+
+
+class Rounds(ABC):
+    """Round after round until the budget of environment steps is spent."""
+
+    def __init__(self, experiment: Experiment, shop: Workshop, run: RunDir, report: Report) -> None:
+        """Work in `shop`, write to `run`, and tell `report` about every round."""
+        self.experiment, self.shop, self._run, self._report = experiment, shop, run, report
+        self.counters: dict[str, Any] = {"round": 0, "episodes": 0, "env_steps": 0, "best": -1.0}
+
+    @abstractmethod
+    def round(self) -> dict[str, Any]:
+        """Collect one round, learn from it, and say what is worth logging."""
+
+    def resume(self) -> None:
+        """Go on where the last checkpoint stands."""
+        self.counters = restore_run(self._run, self.shop)
+        self._run.trim(self.counters["round"])
+
+    def run(self) -> None:
+        """Train until the budget is spent."""
+        training = self.experiment.training
+        while self.counters["env_steps"] < training.env_steps:
+            row = {**self.round(), **self.counters}
+            number = self.counters["round"]
+            done = self.counters["env_steps"] >= training.env_steps
+            if number % training.examine_every == 0 or done:
+                row |= self._examine()
+            self._run.log(row)
+            self._report(row)
+            if number % training.save_every == 0 or done:
+                save_run(self._run, self.shop, self.counters)
+
+    def save(self) -> None:
+        """Write a checkpoint of this moment (between two rounds)."""
+        save_run(self._run, self.shop, self.counters)
+
+    def count(self, episodes: Episodes) -> None:
+        """Take a round's episodes into the counters and the normalizer."""
+        states, visible = episodes.states[:, :-1], episodes.visible[:, :-1]
+        flat = Sets(states.reshape(-1, *states.shape[2:]), visible.reshape(-1, *visible.shape[2:]))
+        self.shop.agent.normalizer.update(as_entities(flat))
+        self.counters["round"] += 1
+        self.counters["episodes"] += len(episodes)
+        self.counters["env_steps"] += len(episodes) * self.shop.steps
+
+    def _examine(self) -> dict[str, float]:
+        found = examine_agent(
+            self.experiment, self.shop.agent, self.experiment.training.examine_episodes
+        )
+        score = found.mean("success")
+        if score >= self.counters["best"]:
+            self.counters["best"] = score
+            meta = {"experiment": self.experiment.to_dict(), "score": found.summary()}
+            save(self._run.best, weights(self.shop.agent), meta)
+        names = ("success", "success_fraction", "average_distance", "average_return")
+        return {**{name: found.mean(name) for name in names}, "best": self.counters["best"]}

@@ -1,0 +1,85 @@
+"""The things a training works with, put together in one place."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from jostle.agents.build import Shapes
+from jostle.agents.td3 import TD3Agent
+from jostle.core.seeding import SeedTree
+from jostle.envs.vector import TabletopVectorEnv
+from jostle.evaluation.examine import Examination, examine
+from jostle.replay.ring import EpisodeRing
+from jostle.replay.sampler import HindsightSampler
+from jostle.rollout.learned import LearnedPolicy
+from jostle.rollout.observer import StateObserver
+from jostle.training.experiment import Experiment
+
+EXAM_SEED = 1_000_000
+"""First episode of examinations while training: training itself never sees these seeds."""
+
+
+@dataclass
+class Workshop:
+    """Environment, eyes, memory, agent and randomness of one training."""
+
+    env: TabletopVectorEnv
+    observer: StateObserver
+    ring: EpisodeRing
+    sampler: HindsightSampler
+    agent: TD3Agent
+    rng: np.random.Generator
+    steps: int
+    """Length of a training episode."""
+
+
+def open_workshop(experiment: Experiment) -> Workshop:
+    """Build everything from the experiment and its seed."""
+    training, seeds = experiment.training, SeedTree(experiment.seed)
+    if training.threads:
+        torch.set_num_threads(training.threads)
+    env = make_env(experiment, training.copies)
+    env.reset(seed=seeds.integer("episodes"))
+    observer = StateObserver(env.reader, training.copies, seeds.rng("codes"))
+    steps = env.recipe.task.horizon(env.recipe.most)
+    ring = EpisodeRing(max(training.memory // steps, training.copies))
+    sampler = HindsightSampler(
+        ring, env.measure.reward, observer.goal_form(), experiment.hindsight, seeds.rng("memory")
+    )
+    agent = make_agent(experiment, observer)
+    return Workshop(env, observer, ring, sampler, agent, seeds.rng("exploration"), steps)
+
+
+def make_env(experiment: Experiment, copies: int) -> TabletopVectorEnv:
+    """Build copies of the experiment's task."""
+    return TabletopVectorEnv(
+        copies,
+        experiment.task,
+        objects=experiment.objects,
+        autoreset_mode="Disabled",
+        threads=experiment.training.threads,
+    )
+
+
+def make_agent(experiment: Experiment, observer: StateObserver) -> TD3Agent:
+    """Build a fresh agent for what the observer shows."""
+    shapes = Shapes(state=observer.state_shape, goal=observer.goal_shape)
+    seed = SeedTree(experiment.seed).integer("weights")
+    return TD3Agent(experiment.net, experiment.td3, shapes, seed)
+
+
+def examine_agent(
+    experiment: Experiment,
+    agent: TD3Agent,
+    episodes: int,
+    seed: int = EXAM_SEED,
+    copies: int = 48,
+    progress: Callable[[int], None] | None = None,
+) -> Examination:
+    """Examine an agent on its own task, without noise."""
+    env = make_env(experiment, min(copies, max(episodes, 1)))
+    observer = StateObserver(env.reader, env.num_envs, None)
+    policy = LearnedPolicy(agent, observer)
+    return examine(env, policy, experiment.name, episodes, seed, progress)

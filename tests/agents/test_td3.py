@@ -1,0 +1,149 @@
+"""TD3: the update does what the paper says, and learns."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from jostle.agents.build import Shapes  # noqa: E402
+from jostle.agents.config import ExploreConfig, TD3Config  # noqa: E402
+from jostle.agents.explore import explore  # noqa: E402
+from jostle.agents.saving import everything, load_weights, restore, weights  # noqa: E402
+from jostle.agents.td3 import NotFiniteError, TD3Agent  # noqa: E402
+from jostle.core.checkpoint import CheckpointError, load, save  # noqa: E402
+from jostle.core.entities import Entities  # noqa: E402
+from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET  # noqa: E402
+from jostle.replay.sampler import Batch  # noqa: E402
+
+SHAPES = Shapes(state=(1, 3, 6), goal=(1, 2, 6))
+
+
+def agent(net=FAST_NET, **options) -> TD3Agent:
+    return TD3Agent(net, TD3Config(batch=32, **options), SHAPES, seed=0)
+
+
+def batch(size: int = 32, seed: int = 0, reward=None) -> Batch:
+    generator = torch.Generator().manual_seed(seed)
+
+    def entities(count: int) -> Entities:
+        return Entities.all_visible(torch.randn(size, 1, count, 6, generator=generator))
+
+    action = torch.rand(size, 3, generator=generator) * 2 - 1
+    given = -torch.rand(size, generator=generator) if reward is None else reward(action)
+    return Batch(entities(3), entities(2), action, given, entities(3))
+
+
+@pytest.mark.parametrize("net", [FAST_NET, MLP_NET])
+def test_the_actor_finds_the_action_that_pays(net):
+    learner = agent(net, gamma=0.01, action_penalty=0.0, lr=3e-4, critic_lr=2e-3, worst_reward=-9.0)
+    wanted = torch.tensor((0.5, -0.5, 0.2))
+    for seed in range(400):
+        learner.update(batch(64, seed, lambda a: -((a - wanted) ** 2).sum(-1)))
+    fresh = batch(64, 999)
+    actions = learner.act(fresh.state, fresh.goal)
+    assert np.abs(actions - wanted.numpy()).mean() < 0.2
+
+
+def test_targets_are_clipped_to_what_rewards_allow():
+    assert TD3Config().lowest_value == pytest.approx(-100)
+    learner = agent(gamma=0.9)
+    for seed in range(40):
+        log = learner.update(batch(32, seed, lambda a: torch.full((len(a),), -50.0)))
+    assert log["value"] > learner.config.lowest_value * 1.5
+
+
+def test_the_actor_moves_only_every_second_update():
+    learner = agent()
+    before = [w.clone() for w in learner.actor.parameters()]
+    learner.update(batch())
+    assert all((a == b).all() for a, b in zip(before, learner.actor.parameters(), strict=True))
+    log = learner.update(batch())
+    assert "actor_loss" in log
+    assert any((a != b).any() for a, b in zip(before, learner.actor.parameters(), strict=True))
+
+
+def test_slow_copies_move_once_per_round_by_tau():
+    learner = agent()
+    for seed in range(4):
+        learner.update(batch(32, seed))
+    pairs = list(zip(learner.slow_critics.parameters(), learner.critics.parameters(), strict=True))
+    before = [slow.clone() for slow, _ in pairs]
+    learner.update(batch(32, 9))
+    assert all((a == slow).all() for a, (slow, _) in zip(before, pairs, strict=True))
+    learner.end_round()
+    for old, (slow, fast) in zip(before, pairs, strict=True):
+        torch.testing.assert_close(slow, old + 0.05 * (fast - old))
+
+
+def test_normalization_is_shared_and_not_averaged_into_the_slow_copies():
+    learner = agent()
+    assert not any("normalizer" in name for name, _ in learner.slow_actor.named_modules())
+    learner.normalizer.update(batch().state)
+    assert learner.normalizer.count > 1
+
+
+def test_not_a_number_stops_the_learning():
+    learner = agent()
+    with pytest.raises(NotFiniteError, match="last good checkpoint"):
+        learner.update(batch(32, 0, lambda a: torch.full((len(a),), torch.nan)))
+
+
+def test_a_saved_agent_learns_on_bit_by_bit(tmp_path):
+    one, two = agent(), TD3Agent(FAST_NET, TD3Config(batch=32), SHAPES, seed=5)
+    for seed in range(5):
+        one.update(batch(32, seed))
+    tensors, meta = everything(one)
+    save(tmp_path / "a.safetensors", tensors, meta)
+    restore(two, *load(tmp_path / "a.safetensors"))
+    for seed in range(5, 10):
+        left, right = one.update(batch(32, seed)), two.update(batch(32, seed))
+        assert left.keys() == right.keys()
+        assert all((left[key] == right[key]).all() for key in left)
+    for a, b in zip(one.actor.parameters(), two.actor.parameters(), strict=True):
+        assert (a == b).all()
+
+
+def test_weights_of_another_width_are_refused_with_the_reason(tmp_path):
+    save(tmp_path / "w.safetensors", weights(agent(PAPER_NET)), {})
+    tensors, _ = load(tmp_path / "w.safetensors")
+    with pytest.raises(CheckpointError, match="Another width or task"):
+        load_weights(agent(FAST_NET), tensors)
+    with pytest.raises(CheckpointError, match="no actor"):
+        load_weights(agent(), {"x": torch.zeros(1)})
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path):
+    from safetensors.torch import save_file
+
+    good = tmp_path / "good.safetensors"
+    save(good, weights(agent()), {"a": 1})
+    (tmp_path / "cut.safetensors").write_bytes(good.read_bytes()[:1000])
+    save_file({"x": torch.zeros(1)}, tmp_path / "foreign.safetensors")
+    for name, says in (
+        ("cut", "damaged"),
+        ("foreign", "not of this package"),
+        ("no", "no checkpoint"),
+    ):
+        with pytest.raises(CheckpointError, match=says):
+            load(tmp_path / f"{name}.safetensors")
+
+
+def test_a_failed_write_keeps_the_old_checkpoint(tmp_path, monkeypatch):
+    path = tmp_path / "a.safetensors"
+    save(path, {"x": torch.ones(2)}, {})
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(CheckpointError, match="disk full"):
+        save(path, {"x": torch.zeros(2)}, {})
+    assert load(path)[0]["x"].sum() == 2
+    assert [one.name for one in tmp_path.iterdir()] == ["a.safetensors"]
+
+
+def test_exploration_follows_its_schedule(rng):
+    config = ExploreConfig(epsilon=0.4, sigma=0.0, one_coin=False, decay_from=10, decay_until=20)
+    assert [config.scale(n) for n in (0, 10, 15, 20, 99)] == [1.0, 1.0, 0.75, 0.5, 0.5]
+    still = np.zeros((4000, 3), np.float32)
+    for episodes, share in ((0, 0.4), (99, 0.2)):
+        moved = (explore(still, config, episodes, rng) != 0).any(-1).mean()
+        assert moved == pytest.approx(share, abs=0.03)
+    together = explore(still, ExploreConfig(sigma=0.0), 0, rng)
+    assert (together != 0).any(-1).mean() in (0.0, 1.0), "one coin decides for all copies"

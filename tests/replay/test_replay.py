@@ -1,0 +1,149 @@
+"""Memory: nothing is lost, nothing leaks, hindsight looks only ahead."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from jostle.core.measures import Measure  # noqa: E402
+from jostle.replay.hindsight import future, per_object  # noqa: E402
+from jostle.replay.ring import EpisodeRing, Episodes  # noqa: E402
+from jostle.replay.sampler import GoalForm, HindsightConfig, HindsightSampler  # noqa: E402
+
+MEASURE = Measure(kind="position", radius=0.04, scale=0.39)
+STEPS, OBJECTS, FEATURES = 9, 2, 6
+PLACES = np.array([1, 1, 0, 0, 0, 0], np.float32)
+FORM = GoalForm(1, np.array([1, 1, 0, 1, 1, 1], np.float32), PLACES)
+
+
+def episodes(count: int, seed: int = 0) -> Episodes:
+    """Episodes whose entities tell their own coordinates, episode number and moment."""
+    rng = np.random.default_rng(seed)
+    achieved = rng.uniform(-0.2, 0.2, (count, STEPS + 1, OBJECTS, 2)).astype(np.float32)
+    states = np.zeros((count, STEPS + 1, 1, 1 + OBJECTS, FEATURES), np.float32)
+    states[..., 0, 1:, :2] = achieved
+    states[..., 2] = np.arange(STEPS + 1)[None, :, None, None]
+    states[..., 3] = np.arange(count)[:, None, None, None] + 100 * seed
+    states[..., 0, 1:, 4:] = np.eye(2)
+    goals = np.zeros((count, 1, OBJECTS, FEATURES), np.float32)
+    goals[..., 4:] = np.eye(2)
+    desired = rng.uniform(-0.2, 0.2, (count, OBJECTS, 2)).astype(np.float32)
+    goals[:, 0, :, :2] = desired
+    return Episodes(
+        states, np.ones(states.shape[:-1], bool), goals, np.ones(goals.shape[:-1], bool),
+        achieved, desired, rng.uniform(-1, 1, (count, STEPS, 3)).astype(np.float32),
+    )  # fmt: skip
+
+
+def sampler(ring: EpisodeRing, form: GoalForm = FORM, **options) -> HindsightSampler:
+    config = HindsightConfig(**options)
+    return HindsightSampler(ring, MEASURE.reward, form, config, np.random.default_rng(3))
+
+
+def test_the_ring_keeps_the_newest_and_samples_every_slot():
+    ring = EpisodeRing(5)
+    for seed in range(4):
+        ring.add(episodes(2, seed))
+    held = ring.view()
+    assert len(held) == 5
+    names = set(held.states[:, 0, 0, 0, 3])
+    assert names == {101.0, 200.0, 201.0, 300.0, 301.0}
+    batch = sampler(ring).sample(500)
+    assert set(batch.state.values[:, 0, 0, 3].tolist()) == names
+
+
+def test_every_reward_is_that_of_its_own_goal_and_no_other():
+    ring = EpisodeRing(3)
+    ring.add(episodes(3))
+    held = ring.view()
+    batch = sampler(ring).sample(2000)  # many times each transition: nothing may leak
+    achieved = batch.next_state.values[:, 0, 1:, :2].numpy()
+    desired = batch.goal.values[:, 0, :, :2].numpy()
+    np.testing.assert_array_equal(batch.reward.numpy(), MEASURE.reward(achieved, desired))
+    np.testing.assert_array_equal(ring.view().desired, held.desired)
+
+
+def test_hindsight_takes_later_moments_of_the_same_episode():
+    ring = EpisodeRing(4)
+    ring.add(episodes(4))
+    held = ring.view()
+    batch = sampler(ring, share=1.0).sample(800)
+    for row in range(800):
+        episode = int(batch.state.values[row, 0, 0, 3])
+        step = int(batch.state.values[row, 0, 0, 2])
+        goal = batch.goal.values[row, 0, :, :2].numpy()
+        match = (held.achieved[episode] == goal).all((1, 2))
+        assert match.sum() == 1
+        assert step < int(match.argmax()) < STEPS
+        assert (batch.goal.values[row, 0, :, 2] == 0).all(), (
+            "goals leave columns of no concern blank"
+        )
+
+
+def test_without_hindsight_goals_are_the_ones_that_were_asked_for():
+    ring = EpisodeRing(4)
+    ring.add(episodes(4))
+    batch = sampler(ring, share=0.0).sample(200)
+    rows = batch.state.values[:, 0, 0, 3].long().numpy()
+    np.testing.assert_array_equal(batch.goal.values[:, 0, :, :2].numpy(), ring.view().desired[rows])
+
+
+def test_per_object_hindsight_gives_each_object_a_moment_of_its_own():
+    ring = EpisodeRing(4)
+    ring.add(episodes(4))
+    held = ring.view()
+    batch = sampler(ring, share=1.0, strategy="per-object").sample(500)
+    apart = 0
+    for row in range(500):
+        episode, step = (int(batch.state.values[row, 0, 0, c]) for c in (3, 2))
+        goal = batch.goal.values[row, 0, :, :2].numpy()
+        moments = [(held.achieved[episode, :, n] == goal[n]).all(-1).argmax() for n in range(2)]
+        assert min(moments) > step
+        apart += moments[0] != moments[1]
+        if moments[0] != moments[1]:
+            assert np.linalg.norm(goal[0] - goal[1]) >= 0.035
+    assert apart > 200
+
+
+def test_blocks_that_share_a_goal_are_relabeled_with_one_blocks_heading():
+    ring = EpisodeRing(4)
+    ring.add(episodes(4))
+    form = GoalForm(1, FORM.columns, PLACES, shared=True)
+    batch = sampler(ring, form=form, share=1.0).sample(300)
+    goal = batch.goal.values[:, 0].numpy()
+    np.testing.assert_array_equal(goal[:, 0, :2], goal[:, 1, :2])
+    np.testing.assert_array_equal(goal[:, :, 4:], np.broadcast_to(np.eye(2), (300, 2, 2)))
+
+
+def test_future_moments_are_uniform_and_in_range():
+    step = np.full(20_000, 3)
+    found = future(step, 7, np.random.default_rng(0))
+    assert set(found) == {4, 5, 6, 7}
+    np.testing.assert_allclose(np.bincount(found)[4:] / 20_000, 0.25, atol=0.02)
+
+
+def test_crowded_goals_fall_back_to_one_moment():
+    paths = np.zeros((50, 10, 2, 2), np.float32)
+    moments = per_object(np.zeros(50, int), 8, paths, 0.035, np.random.default_rng(0))
+    assert (moments[:, 0] == moments[:, 1]).all()
+
+
+def test_a_ring_survives_saving():
+    ring = EpisodeRing(5)
+    for seed in range(3):
+        ring.add(episodes(2, seed))
+    again = EpisodeRing(5)
+    again.restore(*ring.export())
+    for one in (ring, again):
+        one.add(episodes(2, 9))
+    for name, values in vars(ring.view()).items():
+        np.testing.assert_array_equal(values, getattr(again.view(), name))
+    assert ring.bytes_per_transition < 400
+
+
+def test_episodes_of_another_layout_are_refused():
+    ring = EpisodeRing(5)
+    ring.add(episodes(2))
+    wrong = episodes(2)
+    with pytest.raises(ValueError, match="one layout"):
+        ring.add(Episodes(**{**vars(wrong), "actions": wrong.actions[:, :3]}))

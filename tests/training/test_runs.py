@@ -1,0 +1,132 @@
+"""Runs: every lane trains, stops, and goes on bit by bit, even after being killed."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from jostle.core.checkpoint import load  # noqa: E402
+from jostle.core.errors import BadValueError  # noqa: E402
+from jostle.presets.catalog import PRESETS  # noqa: E402
+from jostle.training.experiment import differences, read_experiment  # noqa: E402
+from jostle.training.start import AnotherExperimentError, begin, go_on  # noqa: E402
+
+
+def tiny(name: str = "one-cube-state", **training):
+    """A preset cut down to seconds."""
+    preset = PRESETS[name]
+    return replace(
+        preset,
+        td3=replace(preset.td3, batch=16),
+        training=replace(
+            preset.training, copies=4, env_steps=4 * 30 * 6, warmup_episodes=8, memory=2000,
+            updates_per_step=0.1, examine_every=3, examine_episodes=4, save_every=2, threads=1,
+            **training,
+        ),
+    )  # fmt: skip
+
+
+def rows(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def quiet(row) -> None:
+    del row
+
+
+@pytest.mark.parametrize("lane", ["scratch", "demos", "distill"])
+def test_every_lane_trains_and_writes_a_run(lane, tmp_path):
+    begin(tiny(lane=lane), tmp_path / "run", quiet).run()
+    found = rows(tmp_path / "run")
+    assert [row["round"] for row in found] == [1, 2, 3, 4, 5, 6]
+    assert "success" in found[2]
+    assert found[-1]["updates"] > 0
+    assert (tmp_path / "run/checkpoints/best.safetensors").is_file()
+    told = json.loads((tmp_path / "run/provenance.json").read_text())
+    assert told["packages"]["torch"] == torch.__version__
+
+
+@pytest.mark.parametrize("lane", ["scratch", "distill"])
+def test_a_stopped_run_goes_on_bit_by_bit(lane, tmp_path):
+    begin(tiny(lane=lane), tmp_path / "whole", quiet).run()
+
+    def stop(row) -> None:
+        if row["round"] == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        begin(tiny(lane=lane), tmp_path / "parts", stop).run()
+    go_on(tmp_path / "parts", quiet).run()
+    assert rows(tmp_path / "parts") == rows(tmp_path / "whole")
+    (one, _), (two, _) = (
+        load(tmp_path / name / "checkpoints/last.safetensors") for name in ("whole", "parts")
+    )
+    assert one.keys() == two.keys()
+    for name in one:
+        assert torch.equal(one[name], two[name]), name
+
+
+def test_a_killed_run_goes_on_bit_by_bit(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from test_runs import tiny, quiet\n"
+        "from jostle.training.start import begin, go_on\n"
+        "folder = Path(sys.argv[2])\n"
+        "make = go_on(folder, quiet) if folder.exists() else begin(tiny(), folder, quiet)\n"
+        "make.run()\n"
+    )
+    here = str(Path(__file__).parent)
+    command = [sys.executable, str(script), here, str(tmp_path / "killed")]
+    for patience in (0.3, 0.9):  # once before, once after a checkpoint exists, or nearly so
+        process = subprocess.Popen(command)
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "killed/metrics.jsonl").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(patience)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run(command, check=True)
+    subprocess.run([*command[:-1], str(tmp_path / "whole")], check=True)
+    assert rows(tmp_path / "killed") == rows(tmp_path / "whole")
+
+
+def test_a_run_is_never_written_over(tmp_path):
+    begin(tiny(), tmp_path / "run", quiet)
+    with pytest.raises(BadValueError, match="--resume"):
+        begin(tiny(), tmp_path / "run", quiet)
+
+
+def test_resuming_as_something_else_names_the_fields(tmp_path):
+    begin(tiny(), tmp_path / "run", quiet)
+    other = replace(tiny(), seed=3, td3=replace(tiny().td3, gamma=0.5))
+    with pytest.raises(AnotherExperimentError, match="seed: 0 there, 3 here") as caught:
+        go_on(tmp_path / "run", quiet, other)
+    assert "td3.gamma" in str(caught.value)
+
+
+def test_experiments_survive_json():
+    for preset in PRESETS.values():
+        again = read_experiment(json.loads(json.dumps(preset.to_dict())))
+        assert differences(preset, again) == []
+    with pytest.raises(KeyError, match="Did you mean 'gamma'"):
+        read_experiment({**tiny().to_dict(), "td3": {"gama": 0.9}})
+
+
+def test_weights_carry_over_to_another_number_of_objects(tmp_path):
+    begin(tiny(), tmp_path / "one", quiet).run()
+    best = tmp_path / "one/checkpoints/best.safetensors"
+    three = replace(tiny("three-cubes-state-distill"), task="TwoCubes")
+    rounds = begin(three, tmp_path / "two", quiet, weights=best)
+    given = load(best)[0]
+    for name, weight in rounds.shop.agent.actor.state_dict().items():
+        assert torch.equal(weight, given[f"actor.{name}"])
+    rounds.round()
