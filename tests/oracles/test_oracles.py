@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from jostle.evaluation.compare import Comparison, compare
 from jostle.evaluation.examine import examine, wilson
 from jostle.oracles.catalog import SCRIPTED, oracle
 from jostle.oracles.planner import BLOCKED, shortest
@@ -74,6 +75,24 @@ def test_the_way_is_never_shorter_than_the_straight_line(rng):
     boxes, halves = rng.uniform(-0.8, 0.8, (50, 4, 2)), rng.uniform(0.05, 0.2, (50, 4, 2))
     ways = shortest(start, goal, boxes, halves, LOW, HIGH)
     assert (ways.length >= np.linalg.norm(goal - start, axis=-1) - 1e-9).all()
+
+
+def test_comparisons_are_paired_and_honest(make_env):
+    env = make_env(20, "OneCube", autoreset_mode="Disabled")
+    good = examine(env, oracle(env.recipe.task), "oracle", 20)
+    bad = examine(env, RandomPolicy(), "random", 20)
+    found = compare(good, bad)
+    assert found.episodes == 20
+    assert found.only_first > 10
+    assert found.p_value < 0.01
+    assert "oracle is better" in found.verdict("oracle", "random")
+    assert compare(good, good).p_value == 1.0
+    even = Comparison(only_first=6, only_second=4, both=80, neither=10)
+    assert even.p_value > 0.5
+    assert even.episodes_needed > 500
+    other = examine(env, RandomPolicy(), "random", 20, seed=5)
+    with pytest.raises(ValueError, match="same episodes"):
+        compare(good, other)
 
 
 def test_wilson_intervals_hold_the_share_and_shrink():

@@ -9,9 +9,11 @@ import tyro
 from tqdm import tqdm
 
 from jostle.envs.vector import TabletopVectorEnv
+from jostle.evaluation.compare import compare
 from jostle.evaluation.examine import Examination, examine
 from jostle.oracles.catalog import SCRIPTED
 from jostle.reports.tables import markdown
+from jostle.rollout.driver import Policy
 from jostle.tasks.catalog import TASKS
 
 _SUITE = (
@@ -26,7 +28,7 @@ class EvaluateConfig:
     """Score agents over fixed episodes: seeds 0, 1, 2, ... and the paper's lengths."""
 
     agents: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Who is examined: oracle, random."""
+    """Who is examined: oracle, random, a run's folder or a file of weights."""
     task: str = "all"
     """A task, or 'all' for one row per task of the suite."""
     objects: int | None = None
@@ -37,6 +39,8 @@ class EvaluateConfig:
     """Seed of the first episode."""
     copies: int = 50
     """Episodes played at once."""
+    compare: bool = False
+    """Pair the first two agents, episode by episode (McNemar)."""
     out: Path | None = None
     """Write OUT.md, and OUT.jsonl with one line per episode, e.g. --out results/oracle."""
 
@@ -51,6 +55,11 @@ def run(argv: list[str]) -> None:
     command = f"jostle evaluate {' '.join(argv)}"
     text = markdown([one.summary() for one in found])
     print(text)
+    if config.compare and len(config.agents) >= 2:
+        for one, two in zip(
+            found[:: len(config.agents)], found[1 :: len(config.agents)], strict=True
+        ):
+            print(f"{one.task}: {compare(one, two).verdict(one.agent, two.agent)}")
     if config.out is not None:
         config.out.parent.mkdir(parents=True, exist_ok=True)
         page = f"Made by `{command}`.\n\n{text}"
@@ -65,11 +74,19 @@ def run(argv: list[str]) -> None:
 
 def _one(config: EvaluateConfig, agent: str, task: str, objects: int | None) -> Examination:
     copies = min(config.copies, max(config.episodes, 1))
-    make = SCRIPTED[agent]
     env = TabletopVectorEnv(copies, task, objects=objects, autoreset_mode="Disabled")
     steps = env.recipe.task.evaluation_steps(env.recipe.most) + 1
     rounds = -(-config.episodes // copies)
     with tqdm(total=steps * rounds * copies, desc=f"{task} {agent}", unit="step") as bar:
         return examine(
-            env, make(env.recipe.task), agent, config.episodes, config.seed, progress=bar.update
+            env, _policy(agent, env), agent, config.episodes, config.seed, progress=bar.update
         )
+
+
+def _policy(agent: str, env: TabletopVectorEnv) -> Policy:
+    """Find an agent by name or by file."""
+    if not Path(agent).exists():
+        return SCRIPTED[agent](env.recipe.task)
+    from jostle.training.recall import policy_for, recall
+
+    return policy_for(recall(Path(agent))[1], env)

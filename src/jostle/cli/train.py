@@ -1,4 +1,4 @@
-"""`jostle train`: learn, or go on learning."""
+"""`jostle train PRESET`: learn; `jostle train --resume RUN`: go on learning."""
 
 import time
 from dataclasses import dataclass
@@ -23,25 +23,61 @@ class TrainConfig:
     """What to train."""
     out: Path = Path("runs")
     """Folder for runs."""
-    resume: Path | None = None
-    """Go on with the run in this folder instead of starting a new one."""
     weights: Path | None = None
     """Start from the weights in this file; memory begins empty."""
     minutes: float | None = None
     """Stop cleanly after so many minutes; go on later with --resume."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ResumeConfig:
+    """Go on with a run, bit by bit as if it had never stopped."""
+
+    resume: Path
+    """Folder of the run."""
+    minutes: float | None = None
+    """Stop cleanly after so many minutes."""
+
+
+class OutOfTimeError(KeyboardInterrupt):
+    """The minutes that were given are over."""
+
+
+class Bar:
+    """The progress bar, and the clock behind --minutes."""
+
+    def __init__(self, minutes: float | None) -> None:
+        """Start the clock."""
+        self._end = time.monotonic() + 60 * minutes if minutes else None
+        self._shown: dict[str, str] = {}
+        self._bar: Any = None
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        """Show a round."""
+        self._shown |= describe(row)
+        self._bar.update(row["env_steps"] - self._bar.n)
+        self._bar.set_postfix(self._shown)
+        if self._end is not None and time.monotonic() > self._end:
+            raise OutOfTimeError
+
+    def watch(self, rounds: Rounds) -> bool:
+        """Train; False when stopped before the end (and saved)."""
+        total, done = rounds.experiment.training.env_steps, rounds.counters["env_steps"]
+        with tqdm(total=total, initial=done, unit="step") as self._bar:
+            try:
+                rounds.run()
+            except KeyboardInterrupt:
+                rounds.save()
+                return False
+        return True
+
+
 def run(argv: list[str]) -> None:
     """Train until done, stopped or out of time."""
-    if argv[:1] == ["--resume"] and len(argv) >= 2:
-        config = TrainConfig(
-            experiment=next(iter(PRESETS.values())),
-            resume=Path(argv[1]),
-            minutes=_minutes(argv[2:]),
-        )
-        clock = _Clock(config.minutes)
-        rounds = go_on(Path(argv[1]), clock)
-        folder = Path(argv[1])
+    if "--resume" in argv:
+        again = tyro.cli(ResumeConfig, prog="jostle train", args=argv)
+        bar, folder = Bar(again.minutes), again.resume
+        rounds = go_on(folder, bar)
     else:
         if not argv or argv[0].startswith("-"):
             raise BadValueError(f"Name a preset first. Known: {', '.join(PRESETS)}.")
@@ -49,42 +85,10 @@ def run(argv: list[str]) -> None:
         config = tyro.cli(
             TrainConfig, prog=f"jostle train {argv[0]}", default=default, args=argv[1:]
         )
-        clock = _Clock(config.minutes)
-        if config.resume is not None:
-            folder, rounds = config.resume, go_on(config.resume, clock, config.experiment)
-        else:
-            folder = config.out / f"{config.experiment.name}-{config.experiment.seed}"
-            rounds = begin(config.experiment, folder, clock, config.weights)
-    _train(rounds, clock, folder)
-
-
-class _Clock:
-    """The progress bar, and the end of the time that was given."""
-
-    def __init__(self, minutes: float | None) -> None:
-        self._end = time.monotonic() + 60 * minutes if minutes else None
-        self.bar: Any = None
-
-    def __call__(self, row: dict[str, Any]) -> None:
-        self.bar.update(row["env_steps"] - self.bar.n)
-        self.bar.set_postfix({**getattr(self, "shown", {}), **describe(row)})
-        self.shown = {**getattr(self, "shown", {}), **describe(row)}
-        if self._end is not None and time.monotonic() > self._end:
-            raise KeyboardInterrupt
-
-
-def _train(rounds: Rounds, clock: _Clock, folder: Path) -> None:
-    total = rounds.experiment.training.env_steps
-    with tqdm(total=total, initial=rounds.counters["env_steps"], unit="step") as bar:
-        clock.bar = bar
-        try:
-            rounds.run()
-        except KeyboardInterrupt:
-            rounds.save()
-            print(f"\nstopped and saved; go on with: jostle train --resume {folder}")
-            return
-    print(f"done: {folder} (best success while training {rounds.counters['best']:.3f})")
-
-
-def _minutes(rest: list[str]) -> float | None:
-    return float(rest[1]) if len(rest) == 2 and rest[0] == "--minutes" else None
+        bar = Bar(config.minutes)
+        folder = config.out / f"{config.experiment.name}-{config.experiment.seed}"
+        rounds = begin(config.experiment, folder, bar, config.weights)
+    if bar.watch(rounds):
+        print(f"done: {folder} (best success while training {rounds.counters['best']:.3f})")
+    else:
+        print(f"\nstopped and saved; go on with: jostle train --resume {folder}")

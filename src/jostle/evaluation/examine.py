@@ -1,5 +1,6 @@
 """Agent times task times episodes: the paper's five metrics, with intervals."""
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -44,6 +45,12 @@ class Examination:
     seed: int
     episodes: tuple[EpisodeResult, ...]
 
+    @property
+    def digest(self) -> str:
+        """Content hash of the set of episodes: equal for every agent that played them."""
+        joined = "".join(one.digest for one in self.episodes)
+        return hashlib.sha256(joined.encode()).hexdigest()[:12]
+
     def mean(self, metric: str) -> float:
         """Mean of a metric over the episodes."""
         return float(np.mean([getattr(one, metric) for one in self.episodes]))
@@ -65,6 +72,7 @@ class Examination:
             "steps": self.steps,
             "seed": self.seed,
             "episodes": len(self.episodes),
+            "episode_set": self.digest,
             **means,
             "success_low": low,
             "success_high": high,

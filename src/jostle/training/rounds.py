@@ -12,6 +12,7 @@ from jostle.rollout.collect import as_entities
 from jostle.rollout.observer import Sets
 from jostle.training.experiment import Experiment
 from jostle.training.saving import restore_run, save_run
+from jostle.training.telemetry import Telemetry
 from jostle.training.workshop import Workshop, examine_agent
 
 Report = Callable[[dict[str, Any]], None]
@@ -23,6 +24,7 @@ class Rounds(ABC):
     def __init__(self, experiment: Experiment, shop: Workshop, run: RunDir, report: Report) -> None:
         """Work in `shop`, write to `run`, and tell `report` about every round."""
         self.experiment, self.shop, self._run, self._report = experiment, shop, run, report
+        self._telemetry = Telemetry(run)
         self.counters: dict[str, Any] = {"round": 0, "episodes": 0, "env_steps": 0, "best": -1.0}
 
     @abstractmethod
@@ -43,10 +45,11 @@ class Rounds(ABC):
             done = self.counters["env_steps"] >= training.env_steps
             if number % training.examine_every == 0 or done:
                 row |= self._examine()
-            self._run.log(row)
+            self._telemetry.log(row)
             self._report(row)
             if number % training.save_every == 0 or done:
                 save_run(self._run, self.shop, self.counters)
+        self._telemetry.close()
 
     def save(self) -> None:
         """Write a checkpoint of this moment (between two rounds)."""
