@@ -25,7 +25,7 @@ def run(argv: list[str]) -> None:
     """Run the demo and say where the results are."""
     config = tyro.cli(DemoConfig, prog="jostle demo", args=argv)
     film, contact, footage = make_film(
-        FilmConfig(task="ThreeCubes", seed=config.seed, out=config.out, shadows=True)
+        FilmConfig(task="ThreeCubes", seed=config.seed, out=config.out)
     )
     tasks = save_picture(suite_sheet(), config.out / "tasks.png")
     millimeters = np.round(1000 * footage.distances[-1]).astype(int).tolist()

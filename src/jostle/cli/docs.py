@@ -23,7 +23,7 @@ class DocsConfig:
 
     out: Path = Path("docs")
     """The documentation folder; pictures go to its 'pictures'."""
-    seed: int = 3
+    seed: int = 0
     """Which episode of each task is shown."""
 
 
@@ -38,7 +38,7 @@ def run(argv: list[str]) -> None:
     print("\n".join(str(path) for path in made))
 
 
-def suite_sheet(seed: int = 3) -> Frame:
+def suite_sheet(seed: int = 0) -> Frame:
     """One picture of all tasks: start and goal of each, from the front."""
     frames, titles = [], []
     for name, objects in SHOWN:
@@ -52,9 +52,7 @@ def photograph(
     name: str, objects: int | None, size: int, seed: int
 ) -> tuple[list[Frame], list[Frame]]:
     """Draw one episode's start and its goal, each from the front and from the side."""
-    env = TabletopVectorEnv(
-        1, TASKS[name].name, objects=objects, obs_type="both", image_size=size, shadows=True
-    )
+    env = TabletopVectorEnv(1, TASKS[name].name, objects=objects, obs_type="both", image_size=size)
     observation, _ = env.reset(seed=seed)
     cameras = [camera.name for camera in env.recipe.look.cameras]
     now = [observation[camera][0] for camera in cameras]

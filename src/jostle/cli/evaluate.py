@@ -8,12 +8,11 @@ from typing import Annotated
 import tyro
 from tqdm import tqdm
 
+from jostle.cli.agents import agent_for
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.compare import compare
 from jostle.evaluation.examine import Examination, examine
-from jostle.oracles.catalog import SCRIPTED
 from jostle.reports.tables import markdown
-from jostle.rollout.driver import Policy
 from jostle.tasks.catalog import TASKS
 
 _SUITE = (
@@ -28,7 +27,7 @@ class EvaluateConfig:
     """Score agents over fixed episodes: seeds 0, 1, 2, ... and the paper's lengths."""
 
     agents: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Who is examined: oracle, random, a run's folder or a file of weights."""
+    """Who is examined: oracle, random, a name of the zoo, a run's folder or a file of weights."""
     task: str = "all"
     """A task, or 'all' for one row per task of the suite."""
     objects: int | None = None
@@ -79,14 +78,5 @@ def _one(config: EvaluateConfig, agent: str, task: str, objects: int | None) -> 
     rounds = -(-config.episodes // copies)
     with tqdm(total=steps * rounds * copies, desc=f"{task} {agent}", unit="step") as bar:
         return examine(
-            env, _policy(agent, env), agent, config.episodes, config.seed, progress=bar.update
+            env, agent_for(agent, env), agent, config.episodes, config.seed, progress=bar.update
         )
-
-
-def _policy(agent: str, env: TabletopVectorEnv) -> Policy:
-    """Find an agent by name or by file."""
-    if not Path(agent).exists():
-        return SCRIPTED[agent](env.recipe.task)
-    from jostle.training.recall import policy_for, recall
-
-    return policy_for(recall(Path(agent))[1], env)

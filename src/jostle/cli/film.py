@@ -8,9 +8,9 @@ import numpy as np
 import tyro
 from tqdm import tqdm
 
+from jostle.cli.agents import agent_for
 from jostle.core.errors import require
 from jostle.envs.vector import TabletopVectorEnv
-from jostle.oracles.catalog import SCRIPTED
 from jostle.reports.films import Frame, beside, save_film, save_picture, sheet, titled
 from jostle.rollout.footage import Footage, shoot
 from jostle.tasks.catalog import TASKS
@@ -23,7 +23,7 @@ class FilmConfig:
     task: Annotated[str, tyro.conf.Positional]
     """Name of a task (see 'jostle tasks')."""
     agent: str = "oracle"
-    """Who acts: oracle or random."""
+    """Who acts: oracle, random, a name of the zoo, a run's folder or a file of weights."""
     objects: int | None = None
     """How many objects; the task's own number by default."""
     seed: int = 0
@@ -54,17 +54,19 @@ def run(argv: list[str]) -> None:
 def make_film(config: FilmConfig) -> tuple[Path, Path, Footage]:
     """Film one episode; returns the film, the contact sheet and what was seen."""
     require(config.kind in ("mp4", "gif"), f"kind is mp4 or gif, not '{config.kind}'.")
-    agent, task = SCRIPTED[config.agent], TASKS[config.task]
+    _ = TASKS[config.task]
     env = TabletopVectorEnv(
         1, config.task, objects=config.objects, obs_type="both", image_size=config.size,
         shadows=config.shadows, autoreset_mode="Disabled",
     )  # fmt: skip
     steps = config.steps or 25 * env.recipe.most
     with tqdm(total=steps + 1, desc=f"filming {config.task}", unit="step") as bar:
-        footage = shoot(env, agent(task), steps, config.seed, progress=bar.update)[0]
+        footage = shoot(env, agent_for(config.agent, env), steps, config.seed, progress=bar.update)[
+            0
+        ]
     env.close()
     frames = _frames(footage)
-    stem = f"{config.task}-{config.agent}-{config.seed}"
+    stem = f"{config.task}-{Path(config.agent).stem}-{config.seed}"
     film = save_film(frames, config.out / f"{stem}.{config.kind}", config.fps)
     chosen = np.linspace(0, len(frames) - 1, 8).astype(int)
     contact = sheet([frames[index] for index in chosen], 2, [f"step {index}" for index in chosen])

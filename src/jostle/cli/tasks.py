@@ -13,7 +13,7 @@ def run(argv: list[str]) -> None:
         low, high = task.counts
         span = f"{task.objects}" if low == high else f"{task.objects} ({low}-{high})"
         print(f"{task_id(name):28} {span:>8} {task.horizon(task.objects):>6}  {task.summary}")
-    print("\nAn example: gymnasium.make('jostle/ThreeCubes-v0', obs_type='both')")
+    print("\nAn example: import jostle; gymnasium.make('jostle/ThreeCubes-v0', obs_type='both')")
 
 
 def _nothing() -> None:

@@ -79,10 +79,10 @@ class EnvOptions:
     @property
     def mode(self) -> AutoresetMode:
         """The autoreset mode as Gymnasium's enum."""
-        try:
-            return AutoresetMode(self.autoreset_mode)
-        except ValueError:
-            return AutoresetMode.SAME_STEP  # refused above, with the user's own word in the text
+        for mode in AutoresetMode:
+            if self.autoreset_mode in (mode, mode.value, mode.name):
+                return mode
+        return AutoresetMode.SAME_STEP  # refused above, with the user's own word in the text
 
     @property
     def size(self) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 import gymnasium as gym
 
 from jostle.tasks.catalog import TASKS, task_id
+from jostle.tasks.task import Task
 
 
 def register_all() -> None:
@@ -13,6 +14,15 @@ def register_all() -> None:
                 id=task_id(name),
                 entry_point="jostle.envs.tabletop:TabletopEnv",
                 vector_entry_point="jostle.envs.vector:TabletopVectorEnv",
-                max_episode_steps=task.horizon(task.objects),
+                max_episode_steps=_limit(task),
                 kwargs={"task": name},
             )
+
+
+def _limit(task: Task) -> int | None:
+    """Horizon for Gymnasium's own time limit, which can cut an episode short but not extend it.
+
+    Where more objects mean a longer horizon than the usual one, the environment keeps the time.
+    """
+    usual = task.horizon(task.objects)
+    return usual if usual == task.horizon(task.counts[1]) else None

@@ -1,4 +1,4 @@
-"""The stepping loop: the only place that calls `env.step`."""
+"""The stepping loop: where a policy meets an environment."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

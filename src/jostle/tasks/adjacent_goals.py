@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from jostle.core.errors import require
-from jostle.scene.spec import SceneSpec
+from jostle.scene.spec import CUBE_SIDE, SceneSpec
 from jostle.tasks.task import Planar, Task
 
 _STEP = 0.04
@@ -32,16 +32,22 @@ class AdjacentGoals(Task):
         """Draw the first goal, then lay the others beside it."""
         goal, _ = super().goal(scene, rng)
         here = np.flatnonzero(~np.isnan(goal[:, 0]))
-        cells = _FIXED[: len(here)] if self.arrangement == "fixed" else _grow(len(here), rng)
-        goal[here, :2] = goal[here[0], :2] + _STEP * np.array(cells)
+        first = goal[here[0], :2].copy()
+        cells = _FIXED[: len(here)]
+        edge = np.array((scene.table.x, scene.table.y)) / 2 - CUBE_SIDE / 2
+        if self.arrangement == "random":
+            cells = _grow(len(here), rng)
+            while (np.abs(first + _STEP * np.array(cells)) > edge).any():
+                cells = _grow(len(here), rng)
+        goal[here, :2] = first + _STEP * np.array(cells)
         return goal, goal
 
 
-def _grow(count: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+def _grow(count: int, rng: np.random.Generator) -> tuple[tuple[int, int], ...]:
     """Grow a connected set of grid cells from the origin."""
     cells = [(0, 0)]
     while len(cells) < count:
         (x, y), (right, up) = cells[rng.integers(len(cells))], _SIDES[rng.integers(4)]
         if (x + right, y + up) not in cells:
             cells.append((x + right, y + up))
-    return cells
+    return tuple(cells)

@@ -17,8 +17,8 @@ _WORDS = ("One", "Two", "Three", "Four", "Five", "Six")
 
 
 def _n_cubes(name: str, count: int) -> Task:
-    summary = f"Push {count} cube{'s' if count > 1 else ''} to where the goal shows them"
-    return Task(name=name, summary=summary, objects=count)
+    what = f"{count} cubes to where the goal shows them" if count > 1 else "a cube to its goal"
+    return Task(name=name, summary=f"Push {what}", objects=count, counts=(count, count))
 
 
 _TASKS = (
@@ -54,6 +54,7 @@ _TASKS = (
         name="Sorting",
         summary="Sort 12 cubes to one place per color",
         objects=12,
+        counts=(4, 12),
         radius=0.16,
         horizons=(100,),
     ),

@@ -124,7 +124,7 @@ def _counts(task: Task, objects: int | Sequence[int] | None) -> tuple[int, int, 
         fewest, most = several[0], several[-1]
     else:
         fewest = most = int(objects)  # type: ignore[arg-type]
-    for count in (fewest, most):
+    for count in range(fewest, most + 1):
         task.check_count(count)
     return fewest, most, padded
 

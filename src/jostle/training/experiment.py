@@ -28,6 +28,8 @@ class TrainingConfig:
     """Gradient steps per environment step."""
     memory: int = 100_000
     """Transitions that replay holds."""
+    random_codes: bool = True
+    """Whether objects get identity codes at random each episode, so that more objects can come."""
     demo_share: float = 0.5
     """Share of copies that the oracle drives, in the lane 'demos'."""
     examine_every: int = 50

@@ -42,7 +42,8 @@ def open_workshop(experiment: Experiment) -> Workshop:
         torch.set_num_threads(training.threads)
     env = make_env(experiment, training.copies)
     env.reset(seed=seeds.integer("episodes"))
-    observer = StateObserver(env.reader, training.copies, seeds.rng("codes"))
+    codes = seeds.rng("codes") if training.random_codes else None
+    observer = StateObserver(env.reader, training.copies, codes)
     steps = env.recipe.task.horizon(env.recipe.most)
     ring = EpisodeRing(max(training.memory // steps, training.copies))
     sampler = HindsightSampler(

@@ -1,0 +1,26 @@
+"""Agents by the word a user types: a script, a name of the zoo, a run or a file."""
+
+from pathlib import Path
+
+from jostle.core.catalog import suggest
+from jostle.core.errors import UnknownNameError
+from jostle.envs.vector import TabletopVectorEnv
+from jostle.oracles.catalog import SCRIPTED
+from jostle.rollout.driver import Policy
+from jostle.zoo.shelf import shelf
+
+
+def agent_for(word: str, env: TabletopVectorEnv) -> Policy:
+    """Find an agent and let it act in `env`."""
+    if word in SCRIPTED:
+        return SCRIPTED[word](env.recipe.task)
+    held = shelf()
+    path = held[word].weights if word in held else Path(word)
+    if not path.exists():
+        raise UnknownNameError(
+            f"There is no agent called '{word}', and no run or file of that name. "
+            f"{suggest(word, [*SCRIPTED, *held])}"
+        )
+    from jostle.training.recall import policy_for, recall
+
+    return policy_for(recall(path)[1], env)
