@@ -24,14 +24,13 @@ def test_gymnasium_finds_nothing_to_complain_about(name):
     assert [str(one.message) for one in heard] == []
 
 
-@pytest.mark.parametrize("name", TASKS)
-@pytest.mark.parametrize("objects", ["own", "range"])
+RANGES = {name: (task.counts[0], min(task.counts[1], 4)) for name, task in TASKS.items()}
+RANGES = {name: span for name, span in RANGES.items() if span[0] < span[1]}
+
+
+@pytest.mark.parametrize(("name", "objects"), [*((name, None) for name in TASKS), *RANGES.items()])
 def test_compute_reward_equals_the_step_reward_exactly(name, objects, make_env, rng):
-    low, high = TASKS[name].counts
-    if objects == "range" and (low == high or name == "Sorting"):
-        pytest.skip("this task has one number of objects")
-    options = {} if objects == "own" else {"objects": (low, min(high, 4))}
-    env = make_env(6, name, **options)
+    env = make_env(6, name, objects=objects)
     env.reset(seed=1)
     for _ in range(4):
         observation, reward, *_ = env.step(rng.uniform(-1, 1, (6, 3)))
@@ -126,6 +125,8 @@ def test_horizons_follow_the_number_of_objects_and_can_be_set():
     assert steps(gym.make("jostle/NCubes-v0", objects=2)) == 50
     assert steps(gym.make("jostle/OneCube-v0", max_episode_steps=45)) == 45
     assert steps(gym.make("jostle/OneCube-v0", max_episode_steps=7)) == 7
+    assert steps(gym.make("jostle/PushT-v0")) == 50
+    assert steps(gym.make("jostle/PushT-v0", objects=2)) == 100
     assert gym.make_vec("jostle/NCubes-v0", num_envs=2, objects=1).limit == 30
     assert gym.make_vec("jostle/OneCube-v0", num_envs=2, max_episode_steps=12).limit == 12
 
@@ -149,6 +150,12 @@ def test_render_shows_the_views_side_by_side():
     assert frame.std() > 10
     assert env.metadata["render_fps"] == 3
     env.close()
+
+
+def test_autoreset_modes_go_by_enum_name_or_value(make_env):
+    for word in ("DISABLED", "Disabled", gym.vector.AutoresetMode.DISABLED):
+        env = make_env(1, "OneCube", autoreset_mode=word)
+        assert env.metadata["autoreset_mode"] == gym.vector.AutoresetMode.DISABLED
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,12 @@ def test_adjacent_goals_are_one_l_shape_or_any_connected_one():
         np.testing.assert_allclose(goal[2] - goal[0], (0, 0.04, 0), atol=1e-12)
     several = recipe("AdjacentGoals", {"arrangement": "random"}, objects=5)
     shapes = set()
-    for seed in range(10):
+    for seed in range(60):
         goal = several.draw(np.random.default_rng(seed)).goal[:, :2]
         gap = np.linalg.norm(goal[:, None] - goal[None], axis=-1) + np.eye(5)
         np.testing.assert_allclose(gap.min(1), 0.04, atol=1e-9)
         shapes.add(tuple(np.round(goal - goal[0], 3).ravel()))
+        assert (np.abs(goal) <= (0.25 - CUBE_SIDE / 2, 0.3 - CUBE_SIDE / 2)).all()
     assert len(shapes) > 5
 
 
@@ -173,6 +174,8 @@ def test_paper_horizons():
         (lambda: recipe("NCubes", objects=13), BadValueError, "1 to 12 objects, not 13"),
         (lambda: recipe("OrderedPush", objects=3), BadValueError, "exactly 2"),
         (lambda: recipe("Sorting", objects=5), BadValueError, "4, 8 or 12"),
+        (lambda: recipe("Sorting", objects=(4, 12)), BadValueError, "4, 8 or 12"),
+        (lambda: recipe("OneCube", objects=2), BadValueError, "exactly 1"),
         (lambda: recipe("NCubes", objects=10), BadValueError, "explicit"),
         (lambda: recipe("NCubes", objects=(3, 1)), BadValueError, "rising range"),
         (lambda: recipe("ThreeCubes", colors=["red", "gren", "blue"]), UnknownNameError, "green"),
@@ -183,7 +186,7 @@ def test_paper_horizons():
         (lambda: recipe("ThreeCubes", variations=(Shape("strr"),)), UnknownNameError, "star"),
         (lambda: recipe("ThreeCubes", variations=(Camera("top"),)), UnknownNameError, "camera"),
         (lambda: recipe("ThreeCubes", variations=(Size(x=-2.0),)), BadValueError, "scale"),
-        (lambda: recipe("SixCubes", variations=(Table(x=0.22, y=0.22),)), ImpossibleSceneError, ""),
+        (lambda: recipe("SixCubes", variations=(Table(0.22, 0.22),)), ImpossibleSceneError, "Take"),
         (lambda: read_variation("star"), BadValueError, "variation"),
         (lambda: EpisodeSpec.from_json("{}"), BadValueError, "no stored episode"),
     ],
