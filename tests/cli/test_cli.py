@@ -63,10 +63,13 @@ def test_doctor_is_content_here():
     assert "all is well" in answer.stdout
 
 
-def test_doctor_names_the_cure_and_fails_when_nothing_can_draw():
-    answer = jostle("doctor", JOSTLE_GL="glxx")
+@pytest.mark.parametrize(
+    ("backend", "says"), [("glxx", "no GL backend called 'glxx'"), ("glfw", "apt-get install")]
+)
+def test_doctor_names_the_cure_and_fails_when_nothing_can_draw(backend, says):
+    answer = jostle("doctor", JOSTLE_GL=backend, DISPLAY="", WAYLAND_DISPLAY="")
     assert answer.returncode == 1
-    assert "no GL backend called 'glxx'" in answer.stderr
+    assert says in answer.stderr
     assert "Traceback" not in answer.stderr
 
 

@@ -11,8 +11,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.core.errors import require
-from jostle.pixels.backend import context
+from jostle.core.errors import DrawingError, require
+from jostle.pixels.backend import CURE, backend, context
 from jostle.scene.build import World
 from jostle.scene.cameras import orientation
 from jostle.scene.spec import CameraSpec, Look
@@ -50,7 +50,7 @@ class Painter:
         model.vis.quality.numslices, model.vis.quality.numstacks = (28, 16) if fine else (10, 5)
         self._gl: Any = context(views * self._width, self._height)
         self._scene = mujoco.MjvScene(model, maxgeom=model.ngeom + 8)
-        self._gpu: Any = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
+        self._gpu: Any = _upload(model)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._gpu)
         self._data = mujoco.MjData(model)
         self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
@@ -170,3 +170,11 @@ class Studio:
             self._painters[number] = Painter(self._world, self._views, self._size)
         for shot, picture in zip(shots, out, strict=True):
             self._painters[number].paint(shot, picture)
+
+
+def _upload(model: mujoco.MjModel) -> Any:
+    """Hand the model to the GL driver; a context that is none is reported in words."""
+    try:
+        return mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
+    except mujoco.FatalError as error:
+        raise DrawingError(f"The GL backend '{backend()}' cannot draw: {error}. {CURE}") from error
