@@ -4,9 +4,9 @@ from pathlib import Path
 
 from jostle.core.catalog import suggest
 from jostle.core.errors import UnknownNameError
+from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
-from jostle.rollout.driver import Policy
 from jostle.zoo.shelf import shelf
 
 

@@ -13,7 +13,6 @@ from jostle.core.errors import require
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.reports.films import Frame, beside, save_film, save_picture, sheet, titled
 from jostle.rollout.footage import Footage, shoot
-from jostle.tasks.catalog import TASKS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +53,6 @@ def run(argv: list[str]) -> None:
 def make_film(config: FilmConfig) -> tuple[Path, Path, Footage]:
     """Film one episode; returns the film, the contact sheet and what was seen."""
     require(config.kind in ("mp4", "gif"), f"kind is mp4 or gif, not '{config.kind}'.")
-    _ = TASKS[config.task]
     env = TabletopVectorEnv(
         1, config.task, objects=config.objects, obs_type="both", image_size=config.size,
         shadows=config.shadows, autoreset_mode="Disabled",

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from jostle.core.errors import require
+from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
-from jostle.rollout.driver import Policy, Step, play
+from jostle.rollout.driver import Step, play
 
 _METRICS = (
     "success", "success_fraction", "average_distance", "maximum_distance", "average_return",

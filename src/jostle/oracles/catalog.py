@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from jostle.core.catalog import Catalog
+from jostle.core.protocols import Policy
 from jostle.oracles.corridor import CorridorPusher
-from jostle.oracles.policy import Policy, RandomPolicy
+from jostle.oracles.policy import RandomPolicy
 from jostle.oracles.pusher import CubePusher
 from jostle.oracles.sorter import Sorter
 from jostle.oracles.tee import TeePusher

@@ -1,20 +1,9 @@
-"""What a policy is, and the one that knows nothing."""
-
-from collections.abc import Mapping
-from typing import Any, Protocol
+"""The policy that knows nothing."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-Observation = Mapping[str, NDArray[Any]]
-
-
-class Policy(Protocol):
-    """Anything that turns the observations of B copies into B actions."""
-
-    def act(self, observation: Observation) -> NDArray[np.float32]:
-        """Choose actions, (B, 3) in [-1, 1]."""
-        ...
+from jostle.core.protocols import Observation
 
 
 class RandomPolicy:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.core.protocols import Observation
 from jostle.oracles.planner import BLOCKED, Ways, shortest
-from jostle.oracles.policy import Observation
 from jostle.scene.drive import REACH_PER_UNIT
 from jostle.scene.spec import CUBE_SIDE, TableSpec
 

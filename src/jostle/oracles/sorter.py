@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.oracles.policy import Observation
+from jostle.core.protocols import Observation
 from jostle.oracles.pusher import CubePusher, PusherConfig
 from jostle.scene.spec import TableSpec
 

@@ -2,21 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.core.protocols import Policy
 from jostle.envs.vector import Observation, TabletopVectorEnv
 from jostle.tasks.episode import EpisodeSpec
-
-
-class Policy(Protocol):
-    """Anything that turns the observations of B copies into B actions."""
-
-    def act(self, observation: Any) -> NDArray[np.float32]:
-        """Choose actions, (B, 3) in [-1, 1]."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
-from jostle.rollout.driver import Policy, Step, play
+from jostle.rollout.driver import Step, play
 
 
 @dataclass(frozen=True)

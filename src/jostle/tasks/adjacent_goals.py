@@ -7,7 +7,8 @@ import numpy as np
 
 from jostle.core.errors import require
 from jostle.scene.spec import CUBE_SIDE, SceneSpec
-from jostle.tasks.task import Planar, Task
+from jostle.tasks.episode import Planar
+from jostle.tasks.task import Task
 
 _STEP = 0.04
 _FIXED = ((0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1))

@@ -6,7 +6,8 @@ import numpy as np
 
 from jostle.core.errors import require
 from jostle.scene.spec import MAX_OBJECTS, SceneSpec
-from jostle.tasks.task import Planar, Task
+from jostle.tasks.episode import Planar
+from jostle.tasks.task import Task
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jostle.scene.spec import SceneSpec
-from jostle.tasks.task import Planar, Task
+from jostle.tasks.episode import Planar
+from jostle.tasks.task import Task
 
 _REAR, _FRONT = 0.2225, 0.135
 # The original lets cubes start up to x = 0.1125, where they overlap the walls by a centimeter.

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.scene.spec import SceneSpec
-from jostle.tasks.task import Planar, Task, region
+from jostle.tasks.episode import Planar
+from jostle.tasks.task import Task, region
 
 
 @dataclass(frozen=True, kw_only=True)

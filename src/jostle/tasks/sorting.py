@@ -6,7 +6,8 @@ import numpy as np
 
 from jostle.core.errors import require
 from jostle.scene.spec import SceneSpec
-from jostle.tasks.task import Planar, Task
+from jostle.tasks.episode import Planar
+from jostle.tasks.task import Task
 
 _PER_COLOR = 4
 _X, _Y = 0.0925, 0.1425

@@ -12,9 +12,9 @@ from jostle.scene.arm import GRIP_OFFSET
 from jostle.scene.furniture import robot_base
 from jostle.scene.shapes import SHAPES, spacing
 from jostle.scene.spec import CUBE_SIDE, STANDARD_TABLE, ObjectSpec, SceneSpec, TableSpec
+from jostle.tasks.episode import Planar
 from jostle.tasks.placement import Region, scatter
 
-Planar = NDArray[np.float64]
 _EDGE = 0.1
 """Distance kept from the table's edges when objects are placed."""
 

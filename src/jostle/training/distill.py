@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
+from jostle.core.protocols import Policy
 from jostle.core.rundir import RunDir
 from jostle.envs.vector import Observation
-from jostle.oracles.policy import Policy
 from jostle.rollout.collect import as_entities, play_round
 from jostle.rollout.observer import Sets
 from jostle.training.experiment import Experiment
