@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -17,6 +18,7 @@ from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.presets.catalog import PRESETS  # noqa: E402
 from jostle.training.experiment import differences, read_experiment  # noqa: E402
 from jostle.training.start import AnotherExperimentError, begin, go_on  # noqa: E402
+from jostle.training.workshop import make_env, policy_for  # noqa: E402
 
 
 def tiny(name: str = "one-cube-state", **training):
@@ -97,6 +99,40 @@ def test_a_killed_run_goes_on_bit_by_bit(tmp_path):
     subprocess.run(command, check=True)
     subprocess.run([*command[:-1], str(tmp_path / "whole")], check=True)
     assert rows(tmp_path / "killed") == rows(tmp_path / "whole")
+
+
+def test_smorl_trains_on_one_object_at_a_time_and_goes_on_bit_by_bit(tmp_path):
+    experiment = tiny("two-cubes-state-smorl")
+    begin(experiment, tmp_path / "whole", quiet).run()
+
+    def stop(row) -> None:
+        if row["round"] == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        begin(experiment, tmp_path / "parts", stop).run()
+    rounds = go_on(tmp_path / "parts", quiet)
+    rounds.run()
+    assert rows(tmp_path / "parts") == rows(tmp_path / "whole")
+    held = rounds.shop.ring.view()
+    assert held.achieved.shape[2] == held.desired.shape[1] == held.goals.shape[2] == 1
+    # The first object of a state is the one the goal is about: same place, same name.
+    np.testing.assert_array_equal(held.states[:, :, 0, 1, :2], held.achieved[:, :, 0])
+    np.testing.assert_array_equal(held.states[:, 0, 0, 1, 4:], held.goals[:, 0, 0, 4:])
+    assert len(np.unique(held.states[:, 0, 0, 2, 4:], axis=0)) > 2
+
+
+def test_the_meta_policy_turns_to_objects_that_are_not_home(tmp_path):
+    rounds = begin(tiny("three-cubes-state-smorl"), tmp_path / "run", quiet)
+    env = make_env(rounds.experiment, 2)
+    policy = policy_for(rounds.shop.agent, env)
+    observation, _ = env.reset(seed=0)
+    observation["achieved_goal"][0, 1] = observation["desired_goal"][0, 1]  # the second is home
+    for _ in range(16):
+        policy.act(observation)
+    assert policy._observer.chosen.tolist() == [2, 1]
+    policy.restart()
+    assert policy._observer.chosen.tolist() == [0, 0]
 
 
 def test_a_run_is_never_written_over(tmp_path):

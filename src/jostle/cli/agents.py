@@ -21,6 +21,7 @@ def agent_for(word: str, env: TabletopVectorEnv) -> Policy:
             f"There is no agent called '{word}', and no run or file of that name. "
             f"{suggest(word, [*SCRIPTED, *held])}"
         )
-    from jostle.training.recall import policy_for, recall
+    from jostle.training.recall import recall
+    from jostle.training.workshop import policy_for
 
     return policy_for(recall(path)[1], env)

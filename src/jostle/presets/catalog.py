@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from jostle.agents.config import ExploreConfig, TD3Config
 from jostle.core.catalog import Catalog
-from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET
+from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET
 from jostle.replay.sampler import HindsightConfig
 from jostle.training.experiment import Experiment, TrainingConfig
 
@@ -73,9 +73,20 @@ def _mlp(experiment: Experiment) -> Experiment:
     return replace(experiment, name=f"{experiment.name}-mlp", net=MLP_NET)
 
 
+def _smorl(experiment: Experiment) -> Experiment:
+    """One object at a time, in episodes of 30 steps whatever the number of objects."""
+    return replace(
+        experiment,
+        name=f"{experiment.name}-smorl",
+        net=SMORL_NET,
+        training=replace(experiment.training, horizon=30),
+    )
+
+
 def _all() -> dict[str, Experiment]:
     found = [make(name) for name in _BUDGETS for make in (_fast, _paper, _distill)]
     found += [_mlp(make(name)) for name in _BUDGETS for make in (_fast, _distill)]
+    found += [_smorl(make(name)) for name in _BUDGETS for make in (_fast, _paper)]
     return {experiment.name: experiment for experiment in found}
 
 

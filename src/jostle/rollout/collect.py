@@ -31,7 +31,8 @@ def play_round(
     observer.begin(np.arange(env.num_envs))
     observation, infos = env.reset()
     goal = observer.goal(observation)
-    states, seen, achieved, actions = [], [], [observation["achieved_goal"]], []
+    states, seen, actions = [], [], []
+    achieved = [observer.coordinates(observation["achieved_goal"])]
     state = observer.state(observation)
     for _ in range(steps):
         action = choose(observation, state, goal)
@@ -40,7 +41,7 @@ def play_round(
         actions.append(action)
         observation, _, _, _, infos = env.step(action)
         state = observer.state(observation)
-        achieved.append(observation["achieved_goal"])
+        achieved.append(observer.coordinates(observation["achieved_goal"]))
     states.append(state.values)
     seen.append(state.visible)
     episodes = Episodes(
@@ -49,7 +50,7 @@ def play_round(
         goals=goal.values,
         goals_visible=goal.visible,
         achieved=np.stack(achieved, axis=1),
-        desired=observation["desired_goal"],
+        desired=observer.coordinates(observation["desired_goal"]),
         actions=np.stack(actions, axis=1),
     )
     names = ("success", "success_fraction", "average_distance", "average_return")

@@ -39,6 +39,8 @@ def play(
         seed: Seed of the episodes when none are given.
         watch: Called after the reset and after every step.
     """
+    if hasattr(policy, "restart"):
+        policy.restart()
     options = None if episodes is None else {"episode": list(episodes)}
     observation, infos = env.reset(seed=seed, options=options)
     step = Step(observation, np.zeros(env.num_envs, np.float32), infos)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.core.protocols import Observation
 from jostle.envs.observe import StateReader
-from jostle.envs.vector import Observation
 from jostle.replay.sampler import GoalForm
 from jostle.scene.spec import MAX_OBJECTS
 
@@ -82,6 +82,10 @@ class StateObserver:
                 values[..., self._place.index(name)] = rows[..., column]
         values[..., len(self._place) + 1 :] = self._identity()
         return self._seen(values, rows)
+
+    def coordinates(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Task coordinates (B, N, w) that the reward of training is about: all of them."""
+        return rows
 
     def _identity(self) -> NDArray[np.float32]:
         return np.eye(MAX_OBJECTS, dtype=np.float32)[self.codes]  # (B, N, 12)

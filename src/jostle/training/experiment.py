@@ -22,6 +22,8 @@ class TrainingConfig:
     """Environments that collect at once."""
     env_steps: int = 480_000
     """Environment steps in all."""
+    horizon: int | None = None
+    """Steps of a training episode; the task's own by default."""
     warmup_episodes: int = 64
     """Episodes of random actions before learning starts."""
     updates_per_step: float = 0.5

@@ -8,6 +8,7 @@ import torch
 from jostle.agents.saving import everything, restore
 from jostle.core.checkpoint import load, pack_rng, save, unpack_rng
 from jostle.core.rundir import RunDir
+from jostle.rollout.subgoals import SubgoalObserver
 from jostle.training.workshop import Workshop
 
 
@@ -20,6 +21,8 @@ def save_run(run: RunDir, shop: Workshop, counters: dict[str, Any]) -> None:
     arrays = {name: state[name] for name in ("rows", "elapsed", "returns", "ended")}
     tensors |= {f"env.{name}": torch.from_numpy(np.asarray(v)) for name, v in arrays.items()}
     tensors["codes"] = torch.from_numpy(shop.observer.codes)
+    if isinstance(shop.observer, SubgoalObserver):
+        tensors["chosen"] = torch.from_numpy(shop.observer.chosen)
     meta |= {
         "ring": ring,
         "counters": counters,
@@ -44,6 +47,8 @@ def restore_run(run: RunDir, shop: Workshop) -> dict[str, Any]:
     }
     shop.env.set_state({**arrays, **meta["env"]})
     shop.observer.codes[:] = tensors["codes"].numpy()
+    if isinstance(shop.observer, SubgoalObserver):
+        shop.observer.chosen[:] = tensors["chosen"].numpy()
     for name, rng in _rngs(shop).items():
         unpack_rng(rng, meta["rngs"][name])
     counters: dict[str, Any] = meta["counters"]

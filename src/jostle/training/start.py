@@ -50,9 +50,12 @@ def go_on(folder: Path, report: Report, wanted: Experiment | None = None) -> Rou
 
 def _lane(experiment: Experiment, shop: Workshop, run: RunDir, report: Report) -> Rounds:
     if experiment.training.lane == "distill":
+        if experiment.net.kind == "smorl":
+            raise BadValueError(
+                "SMORL sees one goal at a time and cannot imitate an oracle that sees all of them. "
+                "Train it in the lane 'scratch' or 'demos'."
+            )
         return DistillLoop(experiment, shop, run, report, oracle(shop.env.recipe.task))
-    if experiment.net.kind == "smorl":
-        raise BadValueError("SMORL learns from sub-goals, which this loop does not choose yet.")
     return OnlineLoop(experiment, shop, run, report)
 
 

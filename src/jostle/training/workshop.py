@@ -8,6 +8,8 @@ import torch
 
 from jostle.agents.build import Shapes
 from jostle.agents.td3 import TD3Agent
+from jostle.core.checkpoint import CheckpointError
+from jostle.core.protocols import Policy
 from jostle.core.seeding import SeedTree
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.examine import Examination, examine
@@ -15,6 +17,7 @@ from jostle.replay.ring import EpisodeRing
 from jostle.replay.sampler import HindsightSampler
 from jostle.rollout.learned import LearnedPolicy
 from jostle.rollout.observer import StateObserver
+from jostle.rollout.subgoals import SubgoalObserver, SubgoalPolicy
 from jostle.training.experiment import Experiment
 
 EXAM_SEED = 1_000_000
@@ -43,14 +46,37 @@ def open_workshop(experiment: Experiment) -> Workshop:
     env = make_env(experiment, training.copies)
     env.reset(seed=seeds.integer("episodes"))
     codes = seeds.rng("codes") if training.random_codes else None
-    observer = StateObserver(env.reader, training.copies, codes)
-    steps = env.recipe.task.horizon(env.recipe.most)
+    observer = eyes(experiment.net.kind)(env.reader, training.copies, codes)
+    steps = training.horizon or env.recipe.task.horizon(env.recipe.most)
     ring = EpisodeRing(max(training.memory // steps, training.copies))
     sampler = HindsightSampler(
         ring, env.measure.reward, observer.goal_form(), experiment.hindsight, seeds.rng("memory")
     )
     agent = make_agent(experiment, observer)
     return Workshop(env, observer, ring, sampler, agent, seeds.rng("exploration"), steps)
+
+
+def eyes(kind: str) -> type[StateObserver]:
+    """The observer that goes with a kind of network."""
+    return SubgoalObserver if kind == "smorl" else StateObserver
+
+
+def policy_for(agent: TD3Agent, env: TabletopVectorEnv) -> Policy:
+    """Let an agent act in an environment, with any number of objects if it is made for sets."""
+    observer = eyes(agent.net.kind)(env.reader, env.num_envs, None)
+    if observer.features != agent.shapes.features:
+        raise CheckpointError(
+            f"This agent reads {agent.shapes.features} features an entity; {env.recipe.task.name} "
+            f"shows {observer.features}. Was it trained on positions and asked for headings?"
+        )
+    if agent.net.kind == "mlp" and observer.state_shape != agent.shapes.state:
+        raise CheckpointError(
+            f"An unstructured network cannot change its number of objects: it was trained with "
+            f"{agent.shapes.goal[1]}, here are {env.recipe.most}."
+        )
+    if isinstance(observer, SubgoalObserver):
+        return SubgoalPolicy(agent, observer, env.measure)
+    return LearnedPolicy(agent, observer)
 
 
 def make_env(experiment: Experiment, copies: int) -> TabletopVectorEnv:
@@ -81,6 +107,4 @@ def examine_agent(
 ) -> Examination:
     """Examine an agent on its own task, without noise."""
     env = make_env(experiment, min(copies, max(episodes, 1)))
-    observer = StateObserver(env.reader, env.num_envs, None)
-    policy = LearnedPolicy(agent, observer)
-    return examine(env, policy, experiment.name, episodes, seed, progress)
+    return examine(env, policy_for(agent, env), experiment.name, episodes, seed, progress)

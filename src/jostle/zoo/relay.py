@@ -1,0 +1,177 @@
+"""Trainings in turn: go on with the most wanted one, and keep what got better."""
+
+import json
+import shutil
+import time
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jostle.core.errors import BadValueError, require
+from jostle.core.rundir import RunDir, write_json
+from jostle.evaluation.compare import compare
+from jostle.evaluation.examine import Examination
+from jostle.presets.catalog import PRESETS
+from jostle.training.recall import recall
+from jostle.training.rounds import Rounds
+from jostle.training.start import begin, go_on
+from jostle.training.workshop import examine_agent
+from jostle.zoo.shelf import FOLDER, Entry, shelf, write_card
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """One training of the queue."""
+
+    name: str
+    """Name of its weights in the zoo."""
+    preset: str
+    """What to train."""
+    minutes: float
+    """Time it may take in all."""
+    target: float
+    """Success at which it counts as finished."""
+
+
+class SliceOverError(Exception):
+    """The time given to one turn has passed."""
+
+
+def read_queue(path: Path) -> list[Wanted]:
+    """Read the queue, most wanted first."""
+    try:
+        found = tomllib.loads(path.read_text())["training"]
+        queue = [Wanted(**entry) for entry in found]
+    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+        raise BadValueError(f"{path} is no queue of trainings: {error}.") from error
+    for wanted in queue:
+        _ = PRESETS[wanted.preset]
+    require(
+        len({wanted.name for wanted in queue}) == len(queue),
+        f"Two trainings in {path} share a name.",
+    )
+    return queue
+
+
+class Relay:
+    """Works through a queue in turns; everything it knows is on disk, so it can stop any time."""
+
+    def __init__(
+        self, queue: list[Wanted], folder: Path, tell: Tell, zoo: Path = FOLDER, episodes: int = 400
+    ) -> None:
+        """Keep runs in `folder`, weights in `zoo`; judge by `episodes` fixed episodes."""
+        self._queue, self._folder, self._tell = queue, folder, tell
+        self._zoo, self._episodes = zoo, episodes
+
+    def next(self) -> Wanted | None:
+        """The most wanted training that has neither spent its time nor reached its target."""
+        book = self._book()
+        for wanted in self._queue:
+            known = book.get(wanted.name, {"minutes": 0.0, "success": 0.0, "done": False})
+            open_ = known["minutes"] < wanted.minutes and known["success"] < wanted.target
+            if open_ and not known["done"]:
+                return wanted
+        return None
+
+    def turn(self, wanted: Wanted, minutes: float) -> None:
+        """Go on with one training for some minutes, then judge and perhaps keep it."""
+        start = time.monotonic()
+        run = RunDir(self._folder / wanted.name)
+        finished = self._train(wanted, run, start + 60 * minutes)
+        score = self._judge(wanted, run) if run.best.exists() else None
+        book = self._book()
+        known = book.get(wanted.name, {"minutes": 0.0, "success": 0.0})
+        known["minutes"] += (time.monotonic() - start) / 60
+        known["done"] = finished
+        known["success"] = max(known["success"], score or 0.0)
+        write_json(self._folder / "relay.json", {**book, wanted.name: known})
+
+    def _train(self, wanted: Wanted, run: RunDir, end: float) -> bool:
+        """Train until `end`; True if the training came to its own end."""
+
+        def watch(row: dict[str, Any]) -> None:
+            while (self._folder / "PAUSE").exists():
+                time.sleep(1)
+            if time.monotonic() > end:
+                raise SliceOverError
+
+        rounds = self._open(wanted, run, watch)
+        try:
+            rounds.run()
+        except (SliceOverError, KeyboardInterrupt) as stop:
+            rounds.save()
+            self._tell(f"{wanted.name}: saved at {rounds.counters['env_steps']} steps")
+            if isinstance(stop, KeyboardInterrupt):
+                raise
+            return False
+        return True
+
+    def _open(self, wanted: Wanted, run: RunDir, watch: Callable[[dict[str, Any]], None]) -> Rounds:
+        if run.experiment.exists():
+            self._tell(f"{wanted.name}: goes on in {run.path}")
+            return go_on(run.path, watch)
+        held = shelf(self._zoo).get(wanted.name)
+        self._tell(f"{wanted.name}: starts" + (" from the zoo's weights" if held else ""))
+        weights = held.weights if held else None
+        return begin(PRESETS[wanted.preset], run.path, watch, weights)
+
+    def _judge(self, wanted: Wanted, run: RunDir) -> float:
+        """Compare the run's best with the zoo's weights on the same episodes; keep the better."""
+        fresh = self._examine(run.best)
+        held = shelf(self._zoo).get(wanted.name)
+        if held is not None:
+            old = self._examine(held.weights)
+            paired = compare(fresh, old)
+            self._tell(f"{wanted.name}: {paired.verdict('new', 'old')}")
+            if paired.only_first <= paired.only_second:
+                return old.mean("success")
+        self._keep(wanted, run, fresh)
+        return fresh.mean("success")
+
+    def _examine(self, weights: Path) -> Examination:
+        experiment, agent = recall(weights)
+        return examine_agent(experiment, agent, self._episodes, seed=0, copies=100)
+
+    def _keep(self, wanted: Wanted, run: RunDir, score: Examination) -> None:
+        """Put the run's best weights and a card on the shelf."""
+        self._zoo.mkdir(parents=True, exist_ok=True)
+        target = self._zoo / f"{wanted.name}.safetensors"
+        shutil.copyfile(run.best, target.with_suffix(".part"))
+        target.with_suffix(".part").replace(target)
+        experiment = run.read_experiment()
+        facts = {
+            "task": f"{score.task}, {score.objects} objects, true state",
+            "lane": experiment["training"]["lane"],
+            "network": experiment["net"]["kind"],
+            **_score_facts(score),
+            "trained with": f"`jostle train {wanted.preset} --seed {experiment['seed']}`",
+            "minutes": round(self._book().get(wanted.name, {}).get("minutes", 0.0), 1),
+            "provenance": json.loads((run.path / "provenance.json").read_text()),
+        }
+        write_card(
+            Entry(wanted.name, target, target.with_suffix(".md")),
+            f"{wanted.name}: {score.task} from true state",
+            facts,
+            f"Scored by `jostle evaluate {wanted.name} --task {score.task} "
+            f"--episodes {len(score.episodes)}`.",
+        )
+        self._tell(f"{wanted.name}: kept, success {score.mean('success'):.3f}")
+
+    def _book(self) -> dict[str, Any]:
+        path = self._folder / "relay.json"
+        found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+        return found
+
+
+def _score_facts(score: Examination) -> dict[str, str]:
+    low, high = score.interval()
+    return {
+        "success": f"{score.mean('success'):.3f} [{low:.3f}, {high:.3f}]",
+        "success fraction": f"{score.mean('success_fraction'):.3f}",
+        "average distance": f"{score.mean('average_distance'):.4f}",
+        "episodes": f"{len(score.episodes)}, set {score.digest}",
+    }
