@@ -101,6 +101,17 @@ def test_a_killed_run_goes_on_bit_by_bit(tmp_path):
     assert rows(tmp_path / "killed") == rows(tmp_path / "whole")
 
 
+def test_a_changing_number_of_objects_is_learnt_from_with_masks(tmp_path):
+    rounds = begin(tiny("cubes-state-distill", horizon=10), tmp_path / "run", quiet)
+    for _ in range(3):
+        rounds.round()
+    held = rounds.shop.ring.view()
+    counts = held.goals_visible.sum((1, 2))
+    assert set(counts.tolist()) == {1, 2, 3}
+    np.testing.assert_array_equal(held.visible[:, 0].sum((1, 2)), counts + 1)
+    assert (held.goals[~held.goals_visible] == 0).all()
+
+
 def test_smorl_trains_on_one_object_at_a_time_and_goes_on_bit_by_bit(tmp_path):
     experiment = tiny("two-cubes-state-smorl")
     begin(experiment, tmp_path / "whole", quiet).run()

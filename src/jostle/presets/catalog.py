@@ -8,11 +8,12 @@ from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET
 from jostle.replay.sampler import HindsightConfig
 from jostle.training.experiment import Experiment, TrainingConfig
 
-_BUDGETS = {
+_BUDGETS: dict[str, tuple[str, int | tuple[int, int] | None, int, int, int, int]] = {
     # task, objects, the paper's environment steps, memory, start and end of the decay
     "one-cube": ("OneCube", None, 480_000, 100_000, 8_000, 16_000),
     "two-cubes": ("TwoCubes", None, 3_000_000, 100_000, 16_000, 24_000),
     "three-cubes": ("ThreeCubes", None, 6_000_000, 200_000, 24_000, 32_000),
+    "cubes": ("NCubes", (1, 3), 6_000_000, 200_000, 24_000, 32_000),
     "adjacent-goals": ("AdjacentGoals", None, 6_000_000, 200_000, 24_000, 32_000),
     "small-table": ("SmallTable", None, 6_000_000, 300_000, 24_000, 32_000),
     "ordered-push": ("OrderedPush", None, 3_000_000, 100_000, 16_000, 24_000),
@@ -85,8 +86,9 @@ def _smorl(experiment: Experiment) -> Experiment:
 
 def _all() -> dict[str, Experiment]:
     found = [make(name) for name in _BUDGETS for make in (_fast, _paper, _distill)]
-    found += [_mlp(make(name)) for name in _BUDGETS for make in (_fast, _distill)]
-    found += [_smorl(make(name)) for name in _BUDGETS for make in (_fast, _paper)]
+    fixed = [name for name in _BUDGETS if not isinstance(_BUDGETS[name][1], tuple)]
+    found += [_mlp(make(name)) for name in fixed for make in (_fast, _distill)]
+    found += [_smorl(make(name)) for name in fixed for make in (_fast, _paper)]
     return {experiment.name: experiment for experiment in found}
 
 

@@ -62,8 +62,8 @@ class Experiment:
     """Preset it came from."""
     task: str
     """Task of the catalog."""
-    objects: int | None = None
-    """How many objects; the task's own number by default."""
+    objects: int | tuple[int, int] | None = None
+    """How many objects, or a range to draw from each episode; the task's own by default."""
     seed: int = 0
     """Seed of everything."""
     net: NetConfig = field(default_factory=NetConfig)
@@ -94,6 +94,8 @@ _PARTS: dict[str, Any] = {
 def read_experiment(fields: dict[str, Any]) -> Experiment:
     """Read what `to_dict` wrote; unknown fields are named."""
     made = dict(fields)
+    if isinstance(made.get("objects"), list):
+        made["objects"] = tuple(made["objects"])
     for part, kind in _PARTS.items():
         known = kind.__dataclass_fields__
         given = made.get(part, {})
