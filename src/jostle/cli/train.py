@@ -12,7 +12,13 @@ from jostle.core.errors import BadValueError
 from jostle.presets.catalog import PRESETS
 from jostle.training.experiment import Experiment
 from jostle.training.rounds import Rounds
-from jostle.training.start import begin, describe, go_on
+from jostle.training.start import begin, go_on
+
+_SHOWN = {
+    "success": "success", "train_success": "train", "value": "Q", "critic_loss": "critic",
+    "imitation_loss": "loss", "best": "best",
+}  # fmt: skip
+"""What the bar has room for, and under which name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +60,7 @@ class Bar:
 
     def __call__(self, row: dict[str, Any]) -> None:
         """Show a round."""
-        self._shown |= describe(row)
+        self._shown |= {short: f"{row[key]:.3f}" for key, short in _SHOWN.items() if key in row}
         self._bar.update(row["env_steps"] - self._bar.n)
         self._bar.set_postfix(self._shown)
         if self._end is not None and time.monotonic() > self._end:

@@ -20,10 +20,6 @@ class Entities(NamedTuple):
         views, count, width = self.values.shape[-3:]
         return views, count, width
 
-    def select(self, rows: Tensor) -> "Entities":
-        """Pick rows of the batch."""
-        return Entities(self.values[rows], self.visible[rows])
-
     @staticmethod
     def all_visible(values: Tensor) -> "Entities":
         """Wrap sets in which everything is seen."""

@@ -95,7 +95,7 @@ class EnvOptions:
     def recipe(self, task: str, own: dict[str, Any]) -> Recipe:
         """Resolve to a recipe; `own` are options of the task itself."""
         return make_recipe(
-            configure(task, own),
+            configure(task, own, tuple(self.__dataclass_fields__)),
             objects=self.objects,
             colors=self.colors,
             palette=self.palette,

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 
 from jostle.core.errors import require
+from jostle.core.measures import METRICS
 from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.rollout.driver import Step, play
-
-_METRICS = (
-    "success", "success_fraction", "average_distance", "maximum_distance", "average_return",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class Examination:
     def summary(self) -> dict[str, Any]:
         """One row of a table."""
         low, high = self.interval()
-        means = {metric: self.mean(metric) for metric in _METRICS}
+        means = {metric: self.mean(metric) for metric in METRICS}
         fallen = float(np.mean([one.fallen > 0 for one in self.episodes]))
         return {
             "task": self.task,
@@ -128,7 +125,7 @@ def _read(env: TabletopVectorEnv, last: Step, first: int) -> list[EpisodeResult]
             number=first + copy,
             digest=env.episodes[copy].digest,
             fallen=int(below[copy]),
-            **{metric: float(last.infos[metric][copy]) for metric in _METRICS},
+            **{metric: float(last.infos[metric][copy]) for metric in METRICS},
         )
         for copy in range(env.num_envs)
     ]

@@ -1,5 +1,6 @@
 """Every task by name; registration, tests, docs and suites iterate over this."""
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -73,20 +74,16 @@ def task_id(name: str) -> str:
     return f"jostle/{TASKS[name].name}-v0"
 
 
-def configure(name: str, options: dict[str, Any]) -> Task:
-    """Take a task from the catalog and set options of its own, such as `arrangement`."""
+def configure(name: str, options: dict[str, Any], others: Sequence[str] = ()) -> Task:
+    """Take a task from the catalog and set options of its own, such as `arrangement`.
+
+    `others` are options known elsewhere, which a misspelt one may have meant.
+    """
     task = TASKS[name]
     own = {field.name for field in fields(task)} - {field.name for field in fields(Task)}
     for option in options:
         if option not in own:
             raise UnknownNameError(
-                f"{name} has no option '{option}'. {suggest(option, [*sorted(own), *COMMON])}"
+                f"{name} has no option '{option}'. {suggest(option, [*sorted(own), *others])}"
             )
     return replace(task, **options)
-
-
-COMMON = (
-    "objects", "obs_type", "cameras", "image_size", "colors", "palette", "variation",
-    "shadows", "max_episode_steps", "render_mode", "render_size", "threads", "autoreset_mode",
-)  # fmt: skip
-"""Options that every task takes."""

@@ -1,7 +1,6 @@
 """Begin a training, or go on with one."""
 
 from pathlib import Path
-from typing import Any
 
 from jostle.agents.saving import load_weights
 from jostle.core.checkpoint import load
@@ -57,12 +56,3 @@ def _lane(experiment: Experiment, shop: Workshop, run: RunDir, report: Report) -
             )
         return DistillLoop(experiment, shop, run, report, oracle(shop.env.recipe.task))
     return OnlineLoop(experiment, shop, run, report)
-
-
-def describe(row: dict[str, Any]) -> dict[str, str]:
-    """Pick what a progress bar has room for."""
-    shown = {
-        "success": "success", "train_success": "train", "value": "Q", "critic_loss": "critic",
-        "imitation_loss": "loss", "best": "best",
-    }  # fmt: skip
-    return {short: f"{row[key]:.3f}" for key, short in shown.items() if key in row}
