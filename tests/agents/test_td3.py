@@ -1,5 +1,8 @@
 """TD3: the update does what the paper says, and learns."""
 
+from copy import deepcopy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,7 +33,7 @@ def batch(size: int = 32, seed: int = 0, reward=None) -> Batch:
 
     action = torch.rand(size, 3, generator=generator) * 2 - 1
     given = -torch.rand(size, generator=generator) if reward is None else reward(action)
-    return Batch(entities(3), entities(2), action, given, entities(3))
+    return Batch(entities(3), entities(2), action, given, entities(3), torch.full((size,), 0.98))
 
 
 @pytest.mark.parametrize("net", [FAST_NET, MLP_NET])
@@ -107,7 +110,7 @@ def test_weights_of_another_width_are_refused_with_the_reason(tmp_path):
     save(tmp_path / "w.safetensors", weights(agent(PAPER_NET)), {})
     tensors, _ = load(tmp_path / "w.safetensors")
     with pytest.raises(CheckpointError, match="Another width or task"):
-        load_weights(agent(FAST_NET), tensors)
+        load_weights(agent(replace(PAPER_NET, width=32)), tensors)
     with pytest.raises(CheckpointError, match="no actor"):
         load_weights(agent(), {"x": torch.zeros(1)})
 
@@ -147,3 +150,20 @@ def test_exploration_follows_its_schedule(rng):
         assert moved == pytest.approx(share, abs=0.03)
     together = explore(still, ExploreConfig(sigma=0.0), 0, rng)
     assert (together != 0).any(-1).mean() in (0.0, 1.0), "one coin decides for all copies"
+
+
+def test_an_actor_at_rest_and_an_anchored_one_stay_where_they_were():
+    rested, anchored, free = agent(actor_rests=9), agent(anchor=1e4), agent()
+    before = deepcopy(free.actor.state_dict())
+    for seed in range(8):
+        for learner in (rested, anchored, free):
+            learner.update(batch(32, seed))
+
+    def moved(learner: TD3Agent) -> float:
+        state, goal = batch(64, 99).state, batch(64, 99).goal
+        old = TD3Agent(FAST_NET, TD3Config(), SHAPES, seed=0)
+        old.actor.load_state_dict(before)
+        return float(np.abs(learner.act(state, goal) - old.act(state, goal)).mean())
+
+    assert moved(rested) == 0.0
+    assert 0 < moved(anchored) < 0.5 * moved(free)

@@ -6,6 +6,7 @@ torch = pytest.importorskip("torch")
 
 from jostle.core.entities import Entities  # noqa: E402
 from jostle.nets.attention import Attention  # noqa: E402
+from jostle.nets.bearings import bearings, width  # noqa: E402
 from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET, NetConfig  # noqa: E402
 from jostle.nets.eit import EITActor, EITCritic  # noqa: E402
 from jostle.nets.mlp import MLPActor, MLPCritic  # noqa: E402
@@ -145,3 +146,49 @@ def test_the_normalizer_knows_mean_and_deviation_of_all_it_saw():
     out = normalizer(batches[0])
     assert out.values.abs().max() <= 5
     assert (out.values[~out.visible] == 0).all()
+
+
+def test_codes_can_be_left_as_they_are():
+    normalizer = Normalizer(6, plain=2)
+    batch = sets(50, 1, 4)
+    normalizer.update(Entities(7 + 3 * batch.values, batch.visible))
+    out = normalizer(batch).values[batch.visible]
+    torch.testing.assert_close(out[:, 4:], batch.values[batch.visible][:, 4:])
+    assert (normalizer.mean[:4] > 5).all()
+
+
+def test_bearings_tell_differences_and_nothing_else():
+    here, there = torch.randn(3, 1, 4, 2), torch.randn(3, 1, 5, 2)
+    found = bearings(here, there, waves=6)
+    assert found.shape == (3, 4, 5, width(6))
+    shift = torch.tensor((0.3, -1.2))
+    torch.testing.assert_close(bearings(here + shift, there + shift, 6), found, atol=1e-4, rtol=0)
+    torch.testing.assert_close(found[..., :2], there - here.transpose(1, 2))
+
+
+def test_bearings_between_views_are_zero():
+    found = bearings(torch.randn(3, 2, 4, 2), torch.randn(3, 2, 5, 2), waves=3)
+    assert (found[:, :4, 5:] == 0).all()
+    assert (found[:, 4:, :5] == 0).all()
+    assert (found[:, :4, :5] != 0).all()
+
+
+def test_attention_reads_bearings_as_if_they_were_added_to_keys_and_values():
+    torch.manual_seed(0)
+    attend = Attention(16, 4, copies=2, waves=3)
+    to, of, visible = torch.randn(2, 3, 5, 16), torch.randn(2, 3, 7, 16), torch.rand(3, 7) > 0.3
+    found = bearings(torch.randn(3, 1, 5, 2), torch.randn(3, 1, 7, 2), waves=3)
+    result, weights = attend(to, of, visible, found, keep_weights=True)
+
+    def added(base, part):  # (2, B, Q, S, h, d)
+        return base.unflatten(-1, (4, 4))[:, :, None] + torch.einsum(
+            "bqsf,chdf->cbqshd", found, part
+        )
+
+    keys = added(attend.key(of), attend.reader.key)
+    values = added(attend.value(of), attend.reader.value)
+    scores = torch.einsum("cbqhd,cbqshd->cbhqs", attend.query(to).unflatten(-1, (4, 4)), keys) / 2
+    slow = scores.masked_fill(~visible[None, :, None, None], -torch.inf).softmax(-1)
+    torch.testing.assert_close(weights, slow, rtol=1e-4, atol=1e-5)
+    mixed = torch.einsum("cbhqs,cbqshd->cbqhd", slow, values).flatten(-2)
+    torch.testing.assert_close(result, attend.out(mixed), rtol=1e-4, atol=1e-5)

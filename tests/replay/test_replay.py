@@ -35,9 +35,9 @@ def episodes(count: int, seed: int = 0) -> Episodes:
     )  # fmt: skip
 
 
-def sampler(ring: EpisodeRing, form: GoalForm = FORM, **options) -> HindsightSampler:
+def sampler(ring: EpisodeRing, form: GoalForm = FORM, gamma=0.9, **options) -> HindsightSampler:
     config = HindsightConfig(**options)
-    return HindsightSampler(ring, MEASURE.reward, form, config, np.random.default_rng(3))
+    return HindsightSampler(ring, MEASURE.reward, form, config, gamma, np.random.default_rng(3))
 
 
 def test_the_ring_keeps_the_newest_and_samples_every_slot():
@@ -61,6 +61,25 @@ def test_every_reward_is_that_of_its_own_goal_and_no_other():
     desired = batch.goal.values[:, 0, :, :2].numpy()
     np.testing.assert_array_equal(batch.reward.numpy(), MEASURE.reward(achieved, desired))
     np.testing.assert_array_equal(ring.view().desired, held.desired)
+
+
+def test_n_steps_add_up_discounted_and_stop_at_the_end_of_the_episode():
+    ring = EpisodeRing(3)
+    ring.add(episodes(3))
+    held = ring.view()
+    batch = sampler(ring, gamma=0.9, n_step=3).sample(300)
+    assert len(batch.discount.unique()) == 3
+    for row in range(300):
+        episode, step = (int(batch.state.values[row, 0, 0, c]) for c in (3, 2))
+        later = int(batch.next_state.values[row, 0, 0, 2])
+        assert later == min(step + 3, STEPS)
+        goal = batch.goal.values[row, 0, :, :2].numpy()[None]
+        parts = [
+            0.9**k * MEASURE.reward(held.achieved[episode, step + 1 + k][None], goal)[0]
+            for k in range(later - step)
+        ]
+        np.testing.assert_allclose(batch.reward[row], sum(parts), rtol=1e-5)
+        np.testing.assert_allclose(batch.discount[row], 0.9 ** (later - step), rtol=1e-5)
 
 
 def test_hindsight_takes_later_moments_of_the_same_episode():

@@ -14,11 +14,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from jostle.core.checkpoint import load  # noqa: E402
-from jostle.core.errors import BadValueError  # noqa: E402
+from jostle.core.errors import BadValueError, UnknownNameError  # noqa: E402
 from jostle.presets.catalog import PRESETS  # noqa: E402
 from jostle.training.experiment import differences, read_experiment  # noqa: E402
 from jostle.training.start import AnotherExperimentError, begin, go_on  # noqa: E402
 from jostle.training.workshop import make_env, policy_for  # noqa: E402
+from jostle.zoo.agents import agent_for  # noqa: E402
 
 
 def tiny(name: str = "one-cube-state", **training):
@@ -110,6 +111,61 @@ def test_a_changing_number_of_objects_is_learnt_from_with_masks(tmp_path):
     assert set(counts.tolist()) == {1, 2, 3}
     np.testing.assert_array_equal(held.visible[:, 0].sum((1, 2)), counts + 1)
     assert (held.goals[~held.goals_visible] == 0).all()
+
+
+def test_a_curriculum_adds_an_object_whenever_the_present_ones_are_mastered(tmp_path):
+    experiment = tiny("cubes-state-distill", horizon=10, curriculum=True, solved_at=0.5)
+    rounds = begin(experiment, tmp_path / "run", quiet)
+    rounds.round()
+    assert rounds.shop.ring.view().goals_visible.sum((1, 2)).max() == 1
+    rounds._rise(0.4)
+    assert rounds.counters["objects"] == 1
+    rounds._rise(0.6)
+    assert rounds.counters["objects"] == 2
+    for _ in range(3):
+        rounds.round()
+    assert rounds.shop.ring.view().goals_visible.sum((1, 2)).max() == 2
+    rounds.save()
+    again = go_on(tmp_path / "run", quiet)
+    assert again.shop.env.recipe.limit == 2
+    again._rise(1.0)
+    again._rise(1.0)
+    assert again.counters["objects"] == 3
+    with pytest.raises(BadValueError, match="range of objects"):
+        tiny("three-cubes-state-distill", curriculum=True)
+
+
+def test_step_sizes_rise_and_fall(tmp_path):
+    experiment = tiny("one-cube-state", warmup_updates=10, decay=0.5)
+    rounds = begin(experiment, tmp_path / "run", quiet)
+    agent, total = rounds.shop.agent, experiment.training.env_steps
+
+    def pace(updates: int, steps: float) -> float:
+        agent.updates, rounds.counters["env_steps"] = updates, int(steps)
+        rounds.pace()
+        (one,), (two,) = agent.actor_optimizer.param_groups, agent.critic_optimizer.param_groups
+        assert one["lr"] == two["lr"]
+        return one["lr"] / experiment.td3.lr
+
+    assert pace(0, 0) == pytest.approx(0.1)
+    assert pace(100, total * 0.5) == pytest.approx(1.0)
+    assert pace(100, total * 0.75) == pytest.approx(0.5)
+    assert pace(100, total) == pytest.approx(0.05)
+
+
+def test_a_learned_agent_can_teach_and_be_the_start(tmp_path):
+    begin(tiny(), tmp_path / "teacher", quiet).run()
+    experiment = tiny(lane="distill", teacher=str(tmp_path / "teacher"))
+    rounds = begin(experiment, tmp_path / "student", quiet, tmp_path / "teacher", agent_for)
+    best, _ = load(tmp_path / "teacher/checkpoints/best.safetensors")
+    for name, tensor in rounds.shop.agent.actor.state_dict().items():
+        assert torch.equal(tensor, best[f"actor.{name}"])
+        assert torch.equal(rounds.shop.agent.anchor.state_dict()[name], tensor)
+    rounds.round()
+    assert rounds.counters["episodes"] == 4
+    with pytest.raises(UnknownNameError, match="oracle"):
+        begin(tiny(lane="distill", teacher="orakle"), tmp_path / "no", quiet, find=agent_for)
+    assert not (tmp_path / "no").exists()
 
 
 def test_smorl_trains_on_one_object_at_a_time_and_goes_on_bit_by_bit(tmp_path):

@@ -18,6 +18,8 @@ class Shapes:
     """Views, entities, features of a state."""
     goal: tuple[int, int, int]
     """Views, entities, features of a goal."""
+    codes: int = 0
+    """Features at the end of an entity that are its identity code."""
     actions: int = 3
     """Numbers in an action."""
 

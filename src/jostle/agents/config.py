@@ -22,6 +22,10 @@ class TD3Config:
     """When the slow copies move: once per round of episodes (the paper), or at actor steps."""
     policy_delay: int = 2
     """Critic updates per actor update."""
+    actor_rests: int = 0
+    """Updates in which only the critics learn: for an actor that already knows something."""
+    anchor: float = 0.0
+    """Weight of the squared distance to the actions of the actor that training began with."""
     target_noise: float = 0.2
     """Deviation of the noise on target actions."""
     target_clip: float = 0.5
@@ -41,6 +45,7 @@ class TD3Config:
         require(0 < self.tau <= 1, f"tau lies in (0, 1], not {self.tau}.")
         require(self.lr > 0, f"lr must be positive, not {self.lr}.")
         require(self.batch >= 1, f"batch must be at least 1, not {self.batch}.")
+        require(self.anchor >= 0, f"anchor must not be negative, not {self.anchor}.")
         require(self.policy_delay >= 1, f"policy_delay is at least 1, not {self.policy_delay}.")
 
     @property

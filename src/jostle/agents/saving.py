@@ -8,7 +8,8 @@ from torch import Tensor
 from jostle.agents.td3 import TD3Agent
 from jostle.core.checkpoint import CheckpointError, fill
 
-_NETS = ("actor", "critics", "slow_actor", "slow_critics", "normalizer")
+_NETS = ("actor", "critics", "slow_actor", "slow_critics", "anchor", "normalizer")
+_COPIES = (("actor", "slow_actor"), ("critics", "slow_critics"), ("actor", "anchor"))
 _OPTIMIZERS = ("actor_optimizer", "critic_optimizer")
 
 
@@ -57,9 +58,9 @@ def load_weights(
     for net in held:
         fill(getattr(agent, net), tensors, f"{net}.", net)
     if only is None:
-        for fast, slow in (("actor", "slow_actor"), ("critics", "slow_critics")):
-            if slow not in held and fast in held:
-                getattr(agent, slow).load_state_dict(getattr(agent, fast).state_dict())
+        for fast, still in _COPIES:
+            if still not in held and fast in held:
+                getattr(agent, still).load_state_dict(getattr(agent, fast).state_dict())
 
 
 def _optimizer_state(tensors: dict[str, Tensor], prefix: str) -> dict[int, dict[str, Tensor]]:

@@ -31,10 +31,13 @@ class TD3Agent:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.actor, self.critics = make_actor(net, shapes), make_critics(net, shapes)
-        self.normalizer = Normalizer(shapes.features)
+        self.normalizer = Normalizer(
+            shapes.features, plain=0 if net.normalize_codes else shapes.codes
+        )
         self.slow_actor, self.slow_critics = deepcopy(self.actor), deepcopy(self.critics)
-        for slow in (self.slow_actor, self.slow_critics):
-            slow.requires_grad_(False)
+        self.anchor = deepcopy(self.actor)
+        for still in (self.slow_actor, self.slow_critics, self.anchor):
+            still.requires_grad_(False)
         self.actor_optimizer = _adam(self.actor.parameters(), config.lr)
         self.critic_optimizer = _adam(self.critics.parameters(), config.critic_lr or config.lr)
         self.noise = torch.Generator().manual_seed(seed + 1)
@@ -61,7 +64,7 @@ class TD3Agent:
             noise = noise.clamp(-config.target_clip, config.target_clip)
             next_action = (self.slow_actor(following, goal) + noise).clamp(-1, 1)
             next_value = self.slow_critics(following, goal, next_action).amin(0)  # (B,)
-            target = (batch.reward + config.gamma * next_value).clamp(config.lowest_value, 0)
+            target = (batch.reward + batch.discount * next_value).clamp(config.lowest_value, 0)
 
         values = self.critics(state, goal, batch.action)  # (C, B)
         critic_loss = F.mse_loss(values, target.expand_as(values), reduction="none").mean(1).sum()
@@ -69,9 +72,19 @@ class TD3Agent:
         log = {"critic_loss": critic_loss.detach(), "value": values.detach().mean()}
 
         self.updates += 1
-        if self.updates % config.policy_delay == 0:
+        if self.updates % config.policy_delay == 0 and self.updates > config.actor_rests:
             log |= self._improve(state, goal)
         return log
+
+    def set_pace(self, share: float) -> None:
+        """Scale all step sizes by `share`."""
+        config = self.config
+        for optimizer, lr in (
+            (self.actor_optimizer, config.lr),
+            (self.critic_optimizer, config.critic_lr or config.lr),
+        ):
+            for group in optimizer.param_groups:
+                group["lr"] = lr * share
 
     def end_round(self) -> None:
         """Move the slow copies, when they move once per round."""
@@ -86,6 +99,9 @@ class TD3Agent:
         self.critics.requires_grad_(True)
         penalty = action.square().mean()
         loss = -value.mean() + self.config.action_penalty * penalty
+        if self.config.anchor > 0:
+            away = (action - self.anchor(state, goal)).square().mean()
+            loss = loss + self.config.anchor * away
         self._descend(self.actor_optimizer, loss, self.actor)
         if self.config.slow_copies == "actor-step":
             self._follow()

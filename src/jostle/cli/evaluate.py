@@ -8,12 +8,12 @@ from typing import Annotated
 import tyro
 from tqdm import tqdm
 
-from jostle.cli.agents import agent_for
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.compare import compare
 from jostle.evaluation.examine import Examination, examine
 from jostle.reports.tables import markdown
 from jostle.tasks.catalog import TASKS
+from jostle.zoo.agents import agent_for
 
 _SUITE = (
     ("OneCube", None), ("TwoCubes", None), ("ThreeCubes", None), ("SixCubes", None),

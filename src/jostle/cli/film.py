@@ -8,11 +8,11 @@ import numpy as np
 import tyro
 from tqdm import tqdm
 
-from jostle.cli.agents import agent_for
 from jostle.core.errors import require
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.reports.films import Frame, beside, save_film, save_picture, sheet, titled
 from jostle.rollout.footage import Footage, shoot
+from jostle.zoo.agents import agent_for
 
 
 @dataclass(frozen=True, kw_only=True)

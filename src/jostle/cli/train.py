@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 from tqdm import tqdm
@@ -13,6 +13,7 @@ from jostle.presets.catalog import PRESETS
 from jostle.training.experiment import Experiment
 from jostle.training.rounds import Rounds
 from jostle.training.start import begin, go_on
+from jostle.zoo.agents import agent_for, weights_for
 
 _SHOWN = {
     "success": "success", "train_success": "train", "value": "Q", "critic_loss": "critic",
@@ -29,8 +30,8 @@ class TrainConfig:
     """What to train."""
     out: Path = Path("runs")
     """Folder for runs."""
-    weights: Path | None = None
-    """Start from the weights in this file; memory begins empty."""
+    start: Annotated[str | None, tyro.conf.arg(name="from")] = None
+    """Start from the weights of a run, a file or a name of the zoo; memory begins empty."""
     minutes: float | None = None
     """Stop cleanly after so many minutes; go on later with --resume."""
 
@@ -83,7 +84,7 @@ def run(argv: list[str]) -> None:
     if "--resume" in argv:
         again = tyro.cli(ResumeConfig, prog="jostle train", args=argv)
         bar, folder = Bar(again.minutes), again.resume
-        rounds = go_on(folder, bar)
+        rounds = go_on(folder, bar, find=agent_for)
     else:
         if not argv or argv[0].startswith("-"):
             raise BadValueError(f"Name a preset first. Known: {', '.join(PRESETS)}.")
@@ -93,7 +94,8 @@ def run(argv: list[str]) -> None:
         )
         bar = Bar(config.minutes)
         folder = config.out / f"{config.experiment.name}-{config.experiment.seed}"
-        rounds = begin(config.experiment, folder, bar, config.weights)
+        weights = None if config.start is None else weights_for(config.start)
+        rounds = begin(config.experiment, folder, bar, weights, agent_for)
     if bar.watch(rounds):
         print(f"done: {folder} (best success while training {rounds.counters['best']:.3f})")
     else:

@@ -3,6 +3,7 @@
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -137,6 +138,16 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         """Reward of any arrangement, over any leading shape; `info` is not needed."""
         del info
         return self.measure.reward(achieved_goal, desired_goal)
+
+    def limit_objects(self, most: int) -> None:
+        """Draw at most so many objects from the next reset on; the layout stays."""
+        recipe = self.recipe
+        require(
+            recipe.padded and recipe.fewest <= most <= recipe.most,
+            f"Between {recipe.fewest} and {recipe.most} objects can be drawn here, not {most}"
+            + ("." if recipe.padded else ": give a range of objects to have a choice."),
+        )
+        self.recipe = replace(recipe, limit=most)
 
     def fallen(self) -> NDArray[np.int64]:
         """Count the objects of each copy that are no longer on the table, (B,)."""

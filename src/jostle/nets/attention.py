@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from jostle.nets.bearings import BearingReader
 from jostle.nets.layers import MLP, LayerNorm, Linear
 
 _FEW = 12
@@ -12,18 +13,26 @@ _FEW = 12
 class Attention(nn.Module):
     """Multi-head attention without biases; what is not visible has no influence."""
 
-    def __init__(self, width: int, heads: int, copies: int = 1) -> None:
-        """Attend with `heads` heads of `width / heads` features."""
+    def __init__(self, width: int, heads: int, copies: int = 1, waves: int = 0) -> None:
+        """Attend with `heads` heads of `width / heads` features; `waves` > 0 reads bearings."""
         super().__init__()
         self.heads = heads
         self.query, self.key, self.value, self.out = (
             Linear(width, width, copies, bias=False) for _ in range(4)
         )
+        self.reader = BearingReader(width, heads, waves, copies) if waves else None
 
     def forward(
-        self, to: Tensor, of: Tensor, visible: Tensor, keep_weights: bool = False
+        self,
+        to: Tensor,
+        of: Tensor,
+        visible: Tensor,
+        bearings: Tensor | None = None,
+        keep_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Let `to` (C, B, Q, E) attend to `of` (C, B, S, E), of which `visible` (B, S) is seen.
+
+        Where `of` lies from `to` is told by `bearings` (B, Q, S, F).
 
         Returns:
             The result (C, B, Q, E) and, if asked for, the weights (C, B, h, Q, S).
@@ -36,6 +45,8 @@ class Attention(nn.Module):
             scores = (q.unsqueeze(3) * k.unsqueeze(2)).sum(-1)  # (C, B, Q, S, h)
         else:
             scores = torch.einsum("cbqhd,cbshd->cbqsh", q, k)  # (C, B, Q, S, h)
+        if self.reader is not None and bearings is not None:
+            scores = scores + self.reader.scores(q, bearings)
         scores = scores.masked_fill(~visible[None, :, None, :, None], -torch.inf)
         # A set in which nothing is visible attends to nothing instead of giving NaN.
         empty = ~visible.any(-1)[None, :, None, None, None]  # (1, B, 1, 1, 1)
@@ -44,6 +55,8 @@ class Attention(nn.Module):
             mixed = (weights.unsqueeze(-1) * v.unsqueeze(2)).sum(3)  # (C, B, Q, h, d)
         else:
             mixed = torch.einsum("cbqsh,cbshd->cbqhd", weights, v)  # (C, B, Q, h, d)
+        if self.reader is not None and bearings is not None:
+            mixed = mixed + self.reader.values(weights, bearings)
         result = self.out(mixed.flatten(-2))
         return result, weights.permute(0, 1, 4, 2, 3) if keep_weights else None
 
@@ -52,21 +65,34 @@ class Block(nn.Module):
     """Attention, then an MLP, each on a normalized input and added back (pre-LN)."""
 
     def __init__(
-        self, width: int, heads: int, hidden: tuple[int, ...], cross: bool, copies: int = 1
+        self,
+        width: int,
+        heads: int,
+        hidden: tuple[int, ...],
+        cross: bool,
+        copies: int = 1,
+        waves: int = 0,
     ) -> None:
         """Build a self-attention block, or one that attends to another set."""
         super().__init__()
         self.norm_attention, self.norm_mlp = LayerNorm(width, copies), LayerNorm(width, copies)
         self.norm_context = LayerNorm(width, copies) if cross else None
-        self.attention = Attention(width, heads, copies)
+        self.attention = Attention(width, heads, copies, waves)
         self.mlp = MLP((width, *hidden, width), copies)
 
-    def forward(self, x: Tensor, context: Tensor | None, visible: Tensor) -> Tensor:
+    def forward(
+        self, x: Tensor, context: Tensor | None, visible: Tensor, bearings: Tensor | None = None
+    ) -> Tensor:
         """Update x (C, B, Q, E) from a context (C, B, S, E), or from itself."""
-        return self.look(x, context, visible)[0]
+        return self.look(x, context, visible, bearings)[0]
 
     def look(
-        self, x: Tensor, context: Tensor | None, visible: Tensor, keep_weights: bool = False
+        self,
+        x: Tensor,
+        context: Tensor | None,
+        visible: Tensor,
+        bearings: Tensor | None = None,
+        keep_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Do the same and also return the attention weights if asked for."""
         normed = self.norm_attention(x)
@@ -75,6 +101,6 @@ class Block(nn.Module):
         else:
             assert context is not None
             source = self.norm_context(context)
-        mixed, weights = self.attention(normed, source, visible, keep_weights)
+        mixed, weights = self.attention(normed, source, visible, bearings, keep_weights)
         x = x + mixed
         return x + self.mlp(self.norm_mlp(x)), weights

@@ -28,6 +28,12 @@ class NetConfig:
     """Above 0, cross-attention starts by matching like with like, sharpened by this factor."""
     rounds: int = 1
     """How often the triple self, cross, self attention is repeated."""
+    bearings: int = 0
+    """Wavelengths by which attention sees where one entity lies from another; 0: the paper's."""
+    action_place: bool = False
+    """Whether the action entity stands where the gripper would be; for true state with bearings."""
+    normalize_codes: bool = True
+    """Whether identity codes are normalized like coordinates, as the original does."""
 
     def __post_init__(self) -> None:
         """Refuse sizes that cannot be."""
@@ -37,12 +43,24 @@ class NetConfig:
             f"width ({self.width}) must be a positive multiple of heads ({self.heads}).",
         )
         require(self.rounds >= 1, f"rounds must be at least 1, not {self.rounds}.")
+        require(
+            not self.action_place or (self.bearings > 0 and self.action_entity),
+            "action_place needs bearings above 0 and an action entity.",
+        )
+        require(self.bearings >= 0, f"bearings must not be negative, not {self.bearings}.")
 
 
 PAPER_NET = NetConfig()
 """The paper's widths."""
-FAST_NET = NetConfig(heads=4, block_hidden=(128,), head_hidden=(128, 128), tied_start=2.0)
-"""Narrower MLPs, fewer heads: a fraction of the cost."""
+FAST_NET = NetConfig(
+    heads=4,
+    block_hidden=(128,),
+    head_hidden=(128, 128),
+    tied_start=2.0,
+    bearings=6,
+    normalize_codes=False,
+)
+"""Narrower MLPs, fewer heads, bearings: a fraction of the cost, and a fraction of the updates."""
 SMORL_NET = NetConfig(kind="smorl", width=32, heads=4)
 """SMORL on true state."""
 MLP_NET = NetConfig(kind="mlp")

@@ -6,9 +6,11 @@ everything. Invariant to the order of entities, and made for any number of them.
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from jostle.core.entities import Entities
 from jostle.nets.attention import Block
+from jostle.nets.bearings import PLACE, bearings, smooth
 from jostle.nets.config import NetConfig
 from jostle.nets.layers import MLP, LayerNorm, Linear
 
@@ -20,14 +22,16 @@ class Trunk(nn.Module):
         """Read entities of `features` features from `views` views."""
         super().__init__()
         width, heads, hidden = config.width, config.heads, config.block_hidden
-        self.goal_conditioning = config.goal_conditioning
+        self.goal_conditioning, self.waves = config.goal_conditioning, config.bearings
         self.embed_state = Linear(features, width, copies)
         self.embed_goal = Linear(features, width, copies)
         self.view_codes = (
             nn.Parameter(0.02 * torch.randn(copies, views, width)) if views > 1 else None
         )
         crosses = [i % 3 == 1 for i in range(3 * config.rounds)]
-        self.blocks = nn.ModuleList(Block(width, heads, hidden, c, copies) for c in crosses)
+        self.blocks = nn.ModuleList(
+            Block(width, heads, hidden, cross, copies, self.waves) for cross in crosses
+        )
         self.pool = Block(width, heads, hidden, True, copies)
         self.query = nn.Parameter(0.02 * torch.randn(copies, 1, width))
         self.norm = LayerNorm(width, copies)
@@ -51,28 +55,54 @@ class Trunk(nn.Module):
             tokens = tokens + self.view_codes[:, None, :, None]
         return tokens.flatten(2, 3), entities.visible.flatten(1, 2)
 
+    def bearings(
+        self, state: Entities, goal: Entities, extra: int, place: Tensor | None
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Where state entities lie from each other, and goals from them: (B, S, S or G, F)."""
+        if not self.waves:
+            return None, None
+        here, there = state.values[..., :PLACE], goal.values[..., :PLACE]
+        if place is None:  # bearings from and to the extra token are zero
+            among, towards = bearings(here, here, self.waves), bearings(here, there, self.waves)
+            return F.pad(among, (0, 0, extra, 0, extra, 0)), F.pad(towards, (0, 0, 0, 0, extra, 0))
+        here = torch.cat((place, here), dim=2)
+        among, towards = bearings(here, here, self.waves), bearings(here, there, self.waves)
+        steady = smooth(self.waves, among)  # (F,)
+        first = torch.arange(among.shape[1]) < 1
+        touched = (first[:, None] | first)[..., None]  # (S, S, 1)
+        return (
+            torch.where(touched, among * steady, among),
+            torch.where(first[:, None, None], towards * steady, towards),
+        )
+
     def forward(
-        self, state: Entities, goal: Entities, extra: Tensor | None, keep_weights: bool = False
+        self,
+        state: Entities,
+        goal: Entities,
+        extra: Tensor | None = None,
+        place: Tensor | None = None,
+        keep_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Pool state, goal and an extra token (C, B, 1, E) into features.
+        """Pool state, goal and an extra token (C, B, 1, E), perhaps at a place, into features.
 
         Returns:
             Features (C, B, Q * E), Q = 2 with an extra token, and the pooling weights.
         """
         x, seen = self.embed(state, self.embed_state)  # (C, B, S, E), (B, S)
         goals, goals_seen = self.embed(goal, self.embed_goal)
+        among, towards = self.bearings(state, goal, 0 if extra is None else 1, place)
         if extra is not None:
             x = torch.cat((extra, x), dim=2)
             seen = torch.cat((seen.new_ones(seen.shape[0], 1), seen), dim=1)
         for block in self.blocks:
             if block.norm_context is None:
-                x = block(x, None, seen)
+                x = block(x, None, seen, among)
             elif self.goal_conditioning:
-                x = block(x, goals, goals_seen)
+                x = block(x, goals, goals_seen, towards)
         query = self.query[:, None].expand(-1, x.shape[1], -1, -1)  # (C, B, 1, E)
         if extra is not None:
             query = torch.cat((query, x[:, :, :1]), dim=2)  # (C, B, 2, E)
-        pooled, weights = self.pool.look(query, x, seen, keep_weights)
+        pooled, weights = self.pool.look(query, x, seen, keep_weights=keep_weights)
         return self.project(self.norm(pooled)).flatten(2), weights
 
 
@@ -87,12 +117,12 @@ class EITActor(nn.Module):
 
     def forward(self, state: Entities, goal: Entities) -> Tensor:
         """Choose actions, (B, A)."""
-        pooled, _ = self.trunk(state, goal, None)
+        pooled, _ = self.trunk(state, goal)
         return torch.tanh(self.head(pooled))[0]
 
     def attention(self, state: Entities, goal: Entities) -> Tensor:
         """Weights of the pooling query over the entities, (B, V*K), averaged over heads."""
-        _, weights = self.trunk(state, goal, None, keep_weights=True)
+        _, weights = self.trunk(state, goal, keep_weights=True)
         assert weights is not None
         return weights[0, :, :, 0].mean(1)
 
@@ -106,7 +136,7 @@ class EITCritic(nn.Module):
         """Judge actions of `actions` numbers with `copies` independent networks."""
         super().__init__()
         self.trunk = Trunk(config, features, views, copies)
-        self.action_entity = config.action_entity
+        self.action_entity, self.placed = config.action_entity, config.action_place
         self.embed_action = MLP((actions, 256, config.width), copies)
         self.head = MLP((2 * config.width, *config.head_hidden, 1), copies)
 
@@ -114,8 +144,17 @@ class EITCritic(nn.Module):
         """Judge (B, A) actions: values (C, B)."""
         token = self.embed_action(action[None, :, None])  # (C, B, 1, E)
         if self.action_entity:
-            pooled, _ = self.trunk(state, goal, token)  # (C, B, 2E)
+            place = _reached(state, action) if self.placed else None
+            pooled, _ = self.trunk(state, goal, token, place)  # (C, B, 2E)
         else:
-            alone, _ = self.trunk(state, goal, None)  # (C, B, E)
+            alone, _ = self.trunk(state, goal)  # (C, B, E)
             pooled = torch.cat((alone, token[:, :, 0]), dim=-1)
         return self.head(pooled)[..., 0]
+
+
+def _reached(state: Entities, action: Tensor) -> Tensor:
+    """About where the gripper, the first entity of true state, will be: (B, 1, 1, 2).
+
+    A full action moves it by about one deviation of the normalized places.
+    """
+    return state.values[:, :, :1, :PLACE] + action[:, None, None, :PLACE]

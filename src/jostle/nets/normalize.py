@@ -13,10 +13,10 @@ class Normalizer(nn.Module):
     variance: Tensor
     count: Tensor
 
-    def __init__(self, features: int, limit: float = 5.0) -> None:
-        """Normalize `features` features and cut them off at `limit` deviations."""
+    def __init__(self, features: int, plain: int = 0, limit: float = 5.0) -> None:
+        """Normalize all but the last `plain` of `features` features; cut off at `limit`."""
         super().__init__()
-        self.limit = limit
+        self.limit, self._counted = limit, features - plain
         self.register_buffer("mean", torch.zeros(features, dtype=torch.float64))
         self.register_buffer("variance", torch.ones(features, dtype=torch.float64))
         self.register_buffer("count", torch.tensor(1e-6, dtype=torch.float64))
@@ -29,6 +29,7 @@ class Normalizer(nn.Module):
             return
         count = rows.shape[0]
         mean, variance = rows.mean(0), rows.var(0, unbiased=False)
+        mean[self._counted :], variance[self._counted :] = 0.0, 1.0
         total = self.count + count
         gap = mean - self.mean
         spread = self.variance * self.count + variance * count

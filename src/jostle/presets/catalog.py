@@ -56,16 +56,17 @@ def _fast(name: str) -> Experiment:
 def _distill(name: str) -> Experiment:
     """Imitate the oracle: minutes instead of days."""
     fast = _fast(name)
-    horizon = {"one-cube": 30, "two-cubes": 50, "ordered-push": 50, "push-t": 50}.get(name, 100)
+    horizon = {"one-cube": 30, "two-cubes": 45, "cubes": 50, "push-t": 50}.get(name, 60)
     return replace(
         fast,
         name=f"{name}-state-distill",
-        td3=replace(fast.td3, lr=1e-3, batch=512),
-        explore=ExploreConfig(epsilon=0.3, sigma=0.1, one_coin=False),
+        td3=replace(fast.td3, lr=1e-3, batch=256),
+        explore=ExploreConfig(epsilon=0.06, sigma=0.05, one_coin=False),
         hindsight=HindsightConfig(share=0.0),
         training=replace(
-            fast.training, lane="distill", env_steps=12_000 * horizon, memory=400_000,
-            updates_per_step=0.06, examine_every=10, save_every=10,
+            fast.training, lane="distill", copies=64, horizon=horizon, demo_share=0.3,
+            env_steps=20_000 * horizon, memory=400_000, updates_per_step=0.05, examine_every=20,
+            warmup_updates=200, decay=0.5,
         ),
     )  # fmt: skip
 

@@ -24,7 +24,10 @@ class Batch(NamedTuple):
     goal: Entities
     action: Tensor
     reward: Tensor
+    """Discounted sum of the rewards on the way to `next_state`, (B,)."""
     next_state: Entities
+    discount: Tensor
+    """What the value of `next_state` is worth now, (B,)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +38,15 @@ class HindsightConfig:
     """Share of samples whose goal is something that was achieved later."""
     strategy: Literal["future", "per-object"] = "future"
     """One later moment for all objects (the paper), or one of its own for each object."""
+    n_step: int = 1
+    """Steps of reward before the critics' guess of the rest."""
     apart: float = 0.035
     """Per-object goals nearer to each other than this are rejected, in meters."""
 
     def __post_init__(self) -> None:
         """Refuse shares that are none."""
         require(0 <= self.share <= 1, f"share lies in [0, 1], not {self.share}.")
+        require(self.n_step >= 1, f"n_step is at least 1, not {self.n_step}.")
 
 
 @dataclass(frozen=True)
@@ -66,11 +72,12 @@ class HindsightSampler:
         reward: Reward,
         form: GoalForm,
         config: HindsightConfig,
+        gamma: float,
         rng: np.random.Generator,
     ) -> None:
-        """Draw from `ring`; `reward` judges (achieved, desired) coordinates."""
+        """Draw from `ring`; `reward` judges (achieved, desired), `gamma` discounts it."""
         self._ring, self._reward, self._form = ring, reward, form
-        self._config, self.rng = config, rng
+        self._config, self._gamma, self.rng = config, gamma, rng
 
     def sample(self, size: int) -> Batch:
         """Draw `size` transitions; the first `share` of them with goals of hindsight."""
@@ -86,14 +93,27 @@ class HindsightSampler:
             rows = slice(0, relabeled)
             found = self._relabel(held, episode[rows], step[rows])
             goals[rows], seen[rows], desired[rows] = found
-        reward = self._reward(held.achieved[episode, step + 1], desired)
+        reward, ahead = self._returns(held, episode, step, desired)
         return Batch(
             _entities(held.states[episode, step], held.visible[episode, step]),
             _entities(goals, seen),
             torch.from_numpy(held.actions[episode, step]),
-            torch.from_numpy(np.asarray(reward, np.float32)),
-            _entities(held.states[episode, step + 1], held.visible[episode, step + 1]),
+            torch.from_numpy(reward),
+            _entities(held.states[episode, step + ahead], held.visible[episode, step + ahead]),
+            torch.from_numpy(np.power(self._gamma, ahead, dtype=np.float32)),
         )
+
+    def _returns(
+        self, held: Episodes, episode: Index, step: Index, desired: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], Index]:
+        """Discounted rewards (B,) of the next n steps or what is left of them, and how many."""
+        ahead = np.minimum(self._config.n_step, held.actions.shape[1] - step)
+        total = np.zeros(len(step), np.float32)
+        for k in range(self._config.n_step):
+            moment = step + np.minimum(k + 1, ahead)
+            found = self._reward(held.achieved[episode, moment], desired)
+            total += np.where(k < ahead, np.float32(self._gamma**k) * found, np.float32(0.0))
+        return total, ahead
 
     def _relabel(
         self, held: Episodes, episode: Index, step: Index

@@ -48,6 +48,11 @@ class StateObserver:
         """Width of an entity."""
         return len(self._place) + 1 + MAX_OBJECTS
 
+    @property
+    def code_width(self) -> int:
+        """Features at the end of an entity that are its identity code."""
+        return MAX_OBJECTS
+
     def goal_form(self) -> GoalForm:
         """How hindsight reads a goal off a state."""
         places = np.zeros(self.features, np.float32)

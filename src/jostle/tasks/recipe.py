@@ -39,10 +39,13 @@ class Recipe:
     """Colors to draw from anew for each episode, or None for fixed ones."""
     variations: tuple[Variation, ...]
     """Applied in order."""
+    limit: int | None = None
+    """Most objects drawn for the time being; a curriculum raises it."""
 
     def draw(self, rng: np.random.Generator) -> EpisodeSpec:
         """Draw one episode."""
-        count = int(rng.integers(self.fewest, self.most + 1)) if self.padded else self.most
+        most = min(self.most, self.limit or self.most)
+        count = int(rng.integers(self.fewest, most + 1)) if self.padded else self.most
         spare = len(self.scene.objects) - self.most
         present = (True,) * count + (False,) * (self.most - count + spare)
         scene, look = self.scene.with_present(present), self.look

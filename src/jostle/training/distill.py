@@ -22,7 +22,9 @@ from jostle.training.workshop import Workshop
 
 _HUBER = 0.2
 _HANDOVER = 8
-"""Rounds over which the student takes the wheel."""
+"""Rounds over which the student takes the wheel in its share of the copies."""
+_BURST_GOES_ON = 0.6
+"""Chance that a random move is followed by the same move."""
 
 
 class DistillLoop(Rounds):
@@ -41,12 +43,14 @@ class DistillLoop(Rounds):
         self._teacher = teacher
         self._labels: list[NDArray[np.float32]] = []
         self._led = np.zeros(experiment.training.copies, bool)
+        self._burst = np.zeros((experiment.training.copies, 3))
 
     def round(self) -> dict[str, Any]:
         """Play one round, keep the labels, fit."""
         shop, training = self.shop, self.experiment.training
-        lead = max(0.0, 1.0 - self.counters["round"] / _HANDOVER)
-        self._led, self._labels = shop.rng.random(training.copies) < lead, []
+        lead = max(training.demo_share, 1.0 - self.counters["round"] / _HANDOVER)
+        self._led, self._labels = np.arange(training.copies) < lead * training.copies, []
+        self._burst[:] = 0.0
         episodes, infos = play_round(shop.env, shop.observer, self._choose, shop.steps)
         shop.ring.add(replace(episodes, actions=np.stack(self._labels, axis=1)))
         self.count(episodes)
@@ -58,18 +62,23 @@ class DistillLoop(Rounds):
         self._labels.append(labels)
         own = self.shop.agent.act(as_entities(state), as_entities(goal))
         actions = np.where(self._led[:, None], labels, own)
+        return self._shake(actions)
+
+    def _shake(self, actions: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Lead astray: moves at random that last for some steps, and noise on all others."""
         config, rng = self.experiment.explore, self.shop.rng
-        shaken = rng.random((len(actions), 1)) < config.epsilon
-        noise = config.sigma * rng.standard_normal(actions.shape)
-        return np.clip(actions + shaken * noise, -1, 1).astype(np.float32)
+        starts = rng.random((len(actions), 1)) < config.epsilon
+        goes_on = rng.random((len(actions), 1)) < _BURST_GOES_ON
+        fresh = rng.uniform(-1, 1, actions.shape)
+        self._burst = np.where(starts, fresh, np.where(goes_on, self._burst, 0.0))
+        moved = np.where(self._burst.any(-1, keepdims=True), self._burst, actions)
+        noisy = moved + config.sigma * rng.standard_normal(actions.shape)
+        return np.clip(noisy, -1, 1).astype(np.float32)
 
     def _fit(self, updates: int) -> dict[str, float]:
         agent, total = self.shop.agent, 0.0
-        share = self.counters["env_steps"] / self.experiment.training.env_steps
-        for group in agent.actor_optimizer.param_groups:
-            # Constant for the first half, then down to a twentieth.
-            group["lr"] = self.experiment.td3.lr * max(0.05, min(1.0, 2 * (1 - share)))
         for _ in range(updates):
+            self.pace()
             batch = self.shop.sampler.sample(self.experiment.td3.batch)
             state, goal = agent.normalizer(batch.state), agent.normalizer(batch.goal)
             loss = F.smooth_l1_loss(agent.actor(state, goal), batch.action, beta=_HUBER)

@@ -18,6 +18,8 @@ class TrainingConfig:
 
     lane: Lane = "scratch"
     """scratch: TD3 + HER alone; demos: oracle episodes in memory; distill: imitate a teacher."""
+    teacher: str = "oracle"
+    """Whom the lane 'distill' imitates: oracle, a name of the zoo, a run or a file of weights."""
     copies: int = 16
     """Environments that collect at once."""
     env_steps: int = 480_000
@@ -28,12 +30,20 @@ class TrainingConfig:
     """Episodes of random actions before learning starts."""
     updates_per_step: float = 0.5
     """Gradient steps per environment step."""
+    warmup_updates: int = 0
+    """Updates over which step sizes rise from nothing."""
+    decay: float = 0.0
+    """Last share of the training in which step sizes fall to a twentieth."""
     memory: int = 100_000
     """Transitions that replay holds."""
     random_codes: bool = True
     """Whether objects get identity codes at random each episode, so that more objects can come."""
     demo_share: float = 0.5
-    """Share of copies that the oracle drives, in the lane 'demos'."""
+    """Share of copies that the oracle drives, in the lanes 'demos' and 'distill'."""
+    curriculum: bool = False
+    """Whether to begin with the fewest objects of the range and add one whenever solved."""
+    solved_at: float = 0.8
+    """Success in an examination at which the curriculum adds an object."""
     examine_every: int = 50
     """Rounds between examinations."""
     examine_episodes: int = 96
@@ -51,6 +61,8 @@ class TrainingConfig:
         for name in ("copies", "env_steps", "memory", "examine_every", "examine_episodes"):
             require(getattr(self, name) >= 1, f"{name} must be at least 1.")
         require(0 <= self.demo_share <= 1, f"demo_share lies in [0, 1], not {self.demo_share}.")
+        require(0 <= self.decay <= 1, f"decay is a share in [0, 1], not {self.decay}.")
+        require(0 < self.solved_at <= 1, f"solved_at lies in (0, 1], not {self.solved_at}.")
         require(self.updates_per_step >= 0, "updates_per_step must not be negative.")
 
 
@@ -76,6 +88,14 @@ class Experiment:
     """Relabeling."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
     """The loop."""
+
+    def __post_init__(self) -> None:
+        """Refuse a curriculum without room to grow."""
+        require(
+            not self.training.curriculum or isinstance(self.objects, tuple),
+            "A curriculum needs a range of objects, such as the preset cubes-state with "
+            "--objects 1 3.",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

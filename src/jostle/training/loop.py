@@ -42,6 +42,7 @@ class OnlineLoop(Rounds):
         agent, sampler = self.shop.agent, self.shop.sampler
         logs: list[dict[str, torch.Tensor]] = []
         for _ in range(updates):
+            self.pace()
             logs.append(agent.update(sampler.sample(self.experiment.td3.batch)))
         agent.end_round()
         keys = sorted({key for log in logs for key in log})

@@ -26,6 +26,8 @@ class Rounds(ABC):
         self.experiment, self.shop, self._run, self._report = experiment, shop, run, report
         self._telemetry = Telemetry(run)
         self.counters: dict[str, Any] = {"round": 0, "episodes": 0, "env_steps": 0, "best": -1.0}
+        if experiment.training.curriculum:
+            self._set_stage(shop.env.recipe.fewest)
 
     @abstractmethod
     def round(self) -> dict[str, Any]:
@@ -34,6 +36,8 @@ class Rounds(ABC):
     def resume(self) -> None:
         """Go on where the last checkpoint stands."""
         self.counters = restore_run(self._run, self.shop)
+        if "objects" in self.counters:
+            self._set_stage(self.counters["objects"])
         self._run.trim(self.counters["round"])
 
     def run(self) -> None:
@@ -64,14 +68,40 @@ class Rounds(ABC):
         self.counters["episodes"] += len(episodes)
         self.counters["env_steps"] += len(episodes) * self.shop.steps
 
+    def pace(self) -> None:
+        """Set the step sizes for this moment of the training."""
+        training = self.experiment.training
+        left = 1 - self.counters["env_steps"] / training.env_steps
+        share = min(1.0, max(0.05, left / training.decay)) if training.decay > 0 else 1.0
+        if training.warmup_updates:
+            share *= min(1.0, (self.shop.agent.updates + 1) / training.warmup_updates)
+        self.shop.agent.set_pace(share)
+
+    def _set_stage(self, objects: int) -> None:
+        """Draw at most so many objects from now on."""
+        self.counters["objects"] = objects
+        self.shop.env.limit_objects(objects)
+
+    def _rise(self, success: float) -> None:
+        """Add an object when the present ones are mastered; what is best is counted anew."""
+        objects = self.counters.get("objects", self.shop.env.recipe.most)
+        solved = success >= self.experiment.training.solved_at
+        if solved and objects < self.shop.env.recipe.most:
+            self._set_stage(objects + 1)
+            self.counters["best"] = -1.0
+
     def _examine(self) -> dict[str, float]:
         found = examine_agent(
-            self.experiment, self.shop.agent, self.experiment.training.examine_episodes
+            self.experiment,
+            self.shop.agent,
+            self.experiment.training.examine_episodes,
+            limit=self.counters.get("objects"),
         )
         score = found.mean("success")
         if score >= self.counters["best"]:
             self.counters["best"] = score
             meta = {"experiment": self.experiment.to_dict(), "score": found.summary()}
             save(self._run.best, weights(self.shop.agent), meta)
+        self._rise(score)
         names = ("success", "success_fraction", "average_distance", "average_return")
         return {**{name: found.mean(name) for name in names}, "best": self.counters["best"]}

@@ -1,12 +1,15 @@
 """Begin a training, or go on with one."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from jostle.agents.saving import load_weights
 from jostle.core.checkpoint import load
 from jostle.core.errors import BadValueError, JostleError
+from jostle.core.protocols import Policy
 from jostle.core.rundir import RunDir
-from jostle.oracles.catalog import oracle
+from jostle.envs.vector import TabletopVectorEnv
+from jostle.oracles.catalog import SCRIPTED
 from jostle.training.distill import DistillLoop
 from jostle.training.experiment import Experiment, differences, read_experiment
 from jostle.training.loop import OnlineLoop
@@ -18,20 +21,36 @@ class AnotherExperimentError(JostleError, ValueError):
     """A run that was asked to go on as something else."""
 
 
+Find = Callable[[str, TabletopVectorEnv], Policy]
+"""From a name to an agent that can teach."""
+
+
+def scripted(name: str, env: TabletopVectorEnv) -> Policy:
+    """Know scripts only."""
+    return SCRIPTED[name](env.recipe.task)
+
+
 def begin(
-    experiment: Experiment, folder: Path, report: Report, weights: Path | None = None
+    experiment: Experiment,
+    folder: Path,
+    report: Report,
+    weights: Path | None = None,
+    find: Find = scripted,
 ) -> Rounds:
-    """Start a new run; `weights` gives actor, normalizer and, if there, critics to start from."""
+    """Start a new run; `weights`, a file or a run, gives what networks it has to start from."""
     run = RunDir(folder)
     shop = open_workshop(experiment)
     if weights is not None:
-        tensors, _ = load(weights)
+        tensors, _ = load(RunDir(weights).best if weights.is_dir() else weights)
         load_weights(shop.agent, tensors)
+    rounds = _lane(experiment, shop, run, report, find)
     run.create(experiment.to_dict())
-    return _lane(experiment, shop, run, report)
+    return rounds
 
 
-def go_on(folder: Path, report: Report, wanted: Experiment | None = None) -> Rounds:
+def go_on(
+    folder: Path, report: Report, wanted: Experiment | None = None, find: Find = scripted
+) -> Rounds:
     """Continue a run from its last checkpoint; `wanted`, if given, must be the same experiment."""
     run = RunDir(folder)
     experiment = read_experiment(run.read_experiment())
@@ -39,7 +58,7 @@ def go_on(folder: Path, report: Report, wanted: Experiment | None = None) -> Rou
         raise AnotherExperimentError(
             f"The run in {folder} is another experiment:\n  " + "\n  ".join(differing)
         )
-    rounds = _lane(experiment, open_workshop(experiment), run, report)
+    rounds = _lane(experiment, open_workshop(experiment), run, report, find)
     if run.last.exists():
         rounds.resume()
     else:
@@ -47,12 +66,16 @@ def go_on(folder: Path, report: Report, wanted: Experiment | None = None) -> Rou
     return rounds
 
 
-def _lane(experiment: Experiment, shop: Workshop, run: RunDir, report: Report) -> Rounds:
+def _lane(
+    experiment: Experiment, shop: Workshop, run: RunDir, report: Report, find: Find
+) -> Rounds:
     if experiment.training.lane == "distill":
         if experiment.net.kind == "smorl":
             raise BadValueError(
                 "SMORL sees one goal at a time and cannot imitate an oracle that sees all of them. "
                 "Train it in the lane 'scratch' or 'demos'."
             )
-        return DistillLoop(experiment, shop, run, report, oracle(shop.env.recipe.task))
+        return DistillLoop(
+            experiment, shop, run, report, find(experiment.training.teacher, shop.env)
+        )
     return OnlineLoop(experiment, shop, run, report)

@@ -50,7 +50,12 @@ def open_workshop(experiment: Experiment) -> Workshop:
     steps = training.horizon or env.recipe.task.horizon(env.recipe.most)
     ring = EpisodeRing(max(training.memory // steps, training.copies))
     sampler = HindsightSampler(
-        ring, env.measure.reward, observer.goal_form(), experiment.hindsight, seeds.rng("memory")
+        ring,
+        env.measure.reward,
+        observer.goal_form(),
+        experiment.hindsight,
+        experiment.td3.gamma,
+        seeds.rng("memory"),
     )
     agent = make_agent(experiment, observer)
     return Workshop(env, observer, ring, sampler, agent, seeds.rng("exploration"), steps)
@@ -92,7 +97,7 @@ def make_env(experiment: Experiment, copies: int) -> TabletopVectorEnv:
 
 def make_agent(experiment: Experiment, observer: StateObserver) -> TD3Agent:
     """Build a fresh agent for what the observer shows."""
-    shapes = Shapes(state=observer.state_shape, goal=observer.goal_shape)
+    shapes = Shapes(state=observer.state_shape, goal=observer.goal_shape, codes=observer.code_width)
     seed = SeedTree(experiment.seed).integer("weights")
     return TD3Agent(experiment.net, experiment.td3, shapes, seed)
 
@@ -103,8 +108,11 @@ def examine_agent(
     episodes: int,
     seed: int = EXAM_SEED,
     copies: int = 48,
+    limit: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Examination:
-    """Examine an agent on its own task, without noise."""
+    """Examine an agent on its own task, without noise; `limit` bounds the number of objects."""
     env = make_env(experiment, min(copies, max(episodes, 1)))
+    if limit is not None:
+        env.limit_objects(limit)
     return examine(env, policy_for(agent, env), experiment.name, episodes, seed, progress)

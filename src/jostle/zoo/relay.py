@@ -18,6 +18,7 @@ from jostle.training.recall import recall
 from jostle.training.rounds import Rounds
 from jostle.training.start import begin, go_on
 from jostle.training.workshop import examine_agent
+from jostle.zoo.agents import agent_for
 from jostle.zoo.shelf import FOLDER, Entry, shelf, write_card
 
 Tell = Callable[[str], None]
@@ -113,11 +114,11 @@ class Relay:
     def _open(self, wanted: Wanted, run: RunDir, watch: Callable[[dict[str, Any]], None]) -> Rounds:
         if run.experiment.exists():
             self._tell(f"{wanted.name}: goes on in {run.path}")
-            return go_on(run.path, watch)
+            return go_on(run.path, watch, find=agent_for)
         held = shelf(self._zoo).get(wanted.name)
         self._tell(f"{wanted.name}: starts" + (" from the zoo's weights" if held else ""))
         weights = held.weights if held else None
-        return begin(PRESETS[wanted.preset], run.path, watch, weights)
+        return begin(PRESETS[wanted.preset], run.path, watch, weights, agent_for)
 
     def _judge(self, wanted: Wanted, run: RunDir) -> float:
         """Compare the run's best with the zoo's weights on the same episodes; keep the better."""

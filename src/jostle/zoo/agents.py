@@ -10,10 +10,8 @@ from jostle.oracles.catalog import SCRIPTED
 from jostle.zoo.shelf import shelf
 
 
-def agent_for(word: str, env: TabletopVectorEnv) -> Policy:
-    """Find an agent and let it act in `env`."""
-    if word in SCRIPTED:
-        return SCRIPTED[word](env.recipe.task)
+def weights_for(word: str) -> Path:
+    """Find weights: a name of the zoo, a run's folder or a file."""
     held = shelf()
     path = held[word].weights if word in held else Path(word)
     if not path.exists():
@@ -21,6 +19,14 @@ def agent_for(word: str, env: TabletopVectorEnv) -> Policy:
             f"There is no agent called '{word}', and no run or file of that name. "
             f"{suggest(word, [*SCRIPTED, *held])}"
         )
+    return path
+
+
+def agent_for(word: str, env: TabletopVectorEnv) -> Policy:
+    """Find an agent and let it act in `env`."""
+    if word in SCRIPTED:
+        return SCRIPTED[word](env.recipe.task)
+    path = weights_for(word)
     from jostle.training.recall import recall
     from jostle.training.workshop import policy_for
 
