@@ -62,6 +62,10 @@ class ExploreConfig:
     """Chance of a random action."""
     sigma: float = 0.2
     """Deviation of the noise on every action."""
+    approach: float = 0.0
+    """Chance per step to turn to an object drawn at random and head straight for it, and on."""
+    approach_steps: float = 6.0
+    """How long that lasts on average."""
     one_coin: bool = True
     """Whether one coin decides for all copies (the paper), or each copy has its own."""
     decay_from: int = 8000
@@ -72,6 +76,8 @@ class ExploreConfig:
     def __post_init__(self) -> None:
         """Refuse chances that are none."""
         require(0 <= self.epsilon <= 1, f"epsilon lies in [0, 1], not {self.epsilon}.")
+        require(0 <= self.approach <= 1, f"approach lies in [0, 1], not {self.approach}.")
+        require(self.approach_steps >= 1, "approach_steps is at least 1.")
         require(self.sigma >= 0, f"sigma must not be negative, not {self.sigma}.")
         require(self.decay_from <= self.decay_until, "decay_from must not exceed decay_until.")
 

@@ -24,3 +24,26 @@ def uniform(copies: int, width: int, rng: np.random.Generator, sigma: float) -> 
     """Random actions of the warm-up, with the same noise on top as all others."""
     noisy = rng.uniform(-1, 1, (copies, width)) + sigma * rng.standard_normal((copies, width))
     return np.clip(noisy, -1, 1).astype(np.float32)
+
+
+class Approaches:
+    """Which copies are heading for which object: random moves rarely touch anything."""
+
+    def __init__(self, copies: int) -> None:
+        """Begin with nobody heading anywhere."""
+        self.chosen = np.full(copies, -1)
+
+    def begin(self) -> None:
+        """Forget everything: a new round starts."""
+        self.chosen[:] = -1
+
+    def step(
+        self, config: ExploreConfig, there: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.bool_]:
+        """Let some copies turn to an object of those that are `there` (B, N); who is on the way."""
+        copies = len(self.chosen)
+        self.chosen[rng.random(copies) * config.approach_steps < 1] = -1
+        drawn = (rng.random(there.shape) * there).argmax(-1)  # (B,)
+        starts = (self.chosen < 0) & (rng.random(copies) < config.approach)
+        self.chosen = np.where(starts, drawn, self.chosen)
+        return self.chosen >= 0

@@ -13,6 +13,7 @@ VERBS: Catalog[str] = Catalog(
         "film": "Film an agent at work: .mp4 or .gif, and a contact sheet",
         "evaluate": "Score an agent with the paper's five metrics",
         "train": "Train an agent, or go on with a run",
+        "curves": "Draw the learning curves of runs",
         "relay": "Go on with the queue of trainings while the cores would idle",
         "zoo": "List the trained weights that come along",
         "demo": "Film the oracle on 3-Cubes and photograph every task",

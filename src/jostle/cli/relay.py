@@ -1,13 +1,13 @@
 """`jostle relay`: let the queue of trainings go on while the machine has nothing else to do."""
 
-import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import tyro
 
+from jostle.cli.stopping import Stopper
+from jostle.training.rounds import StopAskedError
 from jostle.zoo.relay import Relay, read_queue
 
 
@@ -30,18 +30,23 @@ class RelayConfig:
 def run(argv: list[str]) -> None:
     """Work through the queue until stopped."""
     config = tyro.cli(RelayConfig, prog="jostle relay", args=argv)
-    signal.signal(signal.SIGTERM, _stop)
-    relay = Relay(read_queue(config.queue), config.runs, tell=_say, episodes=config.episodes)
+    stopper = Stopper()
+    relay = Relay(
+        read_queue(config.queue),
+        config.runs,
+        tell=_say,
+        between=stopper.check,
+        episodes=config.episodes,
+    )
     end = time.monotonic() + 60 * config.minutes if config.minutes else float("inf")
-    while (left := end - time.monotonic()) > 0 and (wanted := relay.next()) is not None:
-        relay.turn(wanted, min(config.slice, left / 60))
+    try:
+        while (left := end - time.monotonic()) > 0 and (wanted := relay.next()) is not None:
+            relay.turn(wanted, min(config.slice, left / 60))
+    except StopAskedError:
+        _say("stopped")
+        return
     _say("nothing left to do" if relay.next() is None else "time is over")
 
 
 def _say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    del number, frame
-    raise KeyboardInterrupt

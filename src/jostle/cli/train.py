@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import tyro
 from tqdm import tqdm
 
+from jostle.cli.stopping import Stopper
 from jostle.core.errors import BadValueError
 from jostle.presets.catalog import PRESETS
 from jostle.training.experiment import Experiment
-from jostle.training.rounds import Rounds
+from jostle.training.rounds import Rounds, StopAskedError
 from jostle.training.start import begin, go_on
 from jostle.zoo.agents import agent_for, weights_for
 
@@ -46,16 +47,13 @@ class ResumeConfig:
     """Stop cleanly after so many minutes."""
 
 
-class OutOfTimeError(KeyboardInterrupt):
-    """The minutes that were given are over."""
-
-
 class Bar:
     """The progress bar, and the clock behind --minutes."""
 
     def __init__(self, minutes: float | None) -> None:
         """Start the clock."""
         self._end = time.monotonic() + 60 * minutes if minutes else None
+        self._stopper = Stopper()
         self._shown: dict[str, str] = {}
         self._bar: Any = None
 
@@ -65,7 +63,8 @@ class Bar:
         self._bar.update(row["env_steps"] - self._bar.n)
         self._bar.set_postfix(self._shown)
         if self._end is not None and time.monotonic() > self._end:
-            raise OutOfTimeError
+            raise StopAskedError
+        self._stopper.check()
 
     def watch(self, rounds: Rounds) -> bool:
         """Train; False when stopped before the end (and saved)."""
@@ -73,7 +72,7 @@ class Bar:
         with tqdm(total=total, initial=done, unit="step") as self._bar:
             try:
                 rounds.run()
-            except KeyboardInterrupt:
+            except StopAskedError:
                 rounds.save()
                 return False
         return True

@@ -46,7 +46,7 @@ def _fast(name: str) -> Experiment:
         td3=TD3Config(
             gamma=0.95, tau=0.01, slow_copies="actor-step", action_penalty=0.01, batch=256
         ),
-        explore=replace(paper.explore, one_coin=False),
+        explore=replace(paper.explore, one_coin=False, approach=0.1),
         training=replace(
             paper.training, copies=32, updates_per_step=0.25, warmup_episodes=64, examine_every=20
         ),

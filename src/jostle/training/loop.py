@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from jostle.agents.explore import explore, uniform
+from jostle.agents.explore import Approaches, explore, uniform
 from jostle.core.rundir import RunDir
 from jostle.envs.vector import Observation
 from jostle.oracles.catalog import oracle
@@ -25,11 +25,13 @@ class OnlineLoop(Rounds):
         super().__init__(experiment, shop, run, report)
         training = experiment.training
         self._teacher = oracle(shop.env.recipe.task) if training.lane == "demos" else None
+        self._approaches = Approaches(training.copies)
         self._driven = np.arange(training.copies) < training.demo_share * training.copies
 
     def round(self) -> dict[str, Any]:
         """Collect one round and learn from it."""
         shop, training = self.shop, self.experiment.training
+        self._approaches.begin()
         episodes, infos = play_round(shop.env, shop.observer, self._choose, shop.steps)
         shop.ring.add(episodes)
         self.count(episodes)
@@ -59,6 +61,11 @@ class OnlineLoop(Rounds):
         else:
             chosen = self.shop.agent.act(as_entities(state), as_entities(goal))
             actions = explore(chosen, config, episodes, rng)
+        if config.approach > 0:
+            on_the_way = self._approaches.step(config, state.visible[:, 0, 1:], rng)
+            ahead = self.shop.observer.approach(state, np.maximum(self._approaches.chosen, 0))
+            ahead = np.clip(ahead + config.sigma * rng.standard_normal(ahead.shape), -1, 1)
+            actions = np.where(on_the_way[:, None], ahead, actions).astype(np.float32)
         if self._teacher is not None:
             actions = np.where(self._driven[:, None], self._teacher.act(observation), actions)
         return actions

@@ -1,5 +1,6 @@
 """The outer loop that every lane shares: rounds, examinations, checkpoints."""
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,10 @@ from jostle.training.workshop import Workshop, examine_agent
 Report = Callable[[dict[str, Any]], None]
 
 
+class StopAskedError(Exception):
+    """Somebody wants the training to end between these two rounds."""
+
+
 class Rounds(ABC):
     """Round after round until the budget of environment steps is spent."""
 
@@ -26,6 +31,7 @@ class Rounds(ABC):
         self.experiment, self.shop, self._run, self._report = experiment, shop, run, report
         self._telemetry = Telemetry(run)
         self.counters: dict[str, Any] = {"round": 0, "episodes": 0, "env_steps": 0, "best": -1.0}
+        self.counters["seconds"] = 0.0
         if experiment.training.curriculum:
             self._set_stage(shop.env.recipe.fewest)
 
@@ -44,7 +50,10 @@ class Rounds(ABC):
         """Train until the budget is spent."""
         training = self.experiment.training
         while self.counters["env_steps"] < training.env_steps:
-            row = {**self.round(), **self.counters}
+            start = time.monotonic()
+            told = self.round()
+            self.counters["seconds"] += time.monotonic() - start
+            row = {**told, **self.counters}
             number = self.counters["round"]
             done = self.counters["env_steps"] >= training.env_steps
             if number % training.examine_every == 0 or done:

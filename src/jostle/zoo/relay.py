@@ -15,7 +15,7 @@ from jostle.evaluation.compare import compare
 from jostle.evaluation.examine import Examination
 from jostle.presets.catalog import PRESETS
 from jostle.training.recall import recall
-from jostle.training.rounds import Rounds
+from jostle.training.rounds import Rounds, StopAskedError
 from jostle.training.start import begin, go_on
 from jostle.training.workshop import examine_agent
 from jostle.zoo.agents import agent_for
@@ -62,10 +62,20 @@ class Relay:
     """Works through a queue in turns; everything it knows is on disk, so it can stop any time."""
 
     def __init__(
-        self, queue: list[Wanted], folder: Path, tell: Tell, zoo: Path = FOLDER, episodes: int = 400
+        self,
+        queue: list[Wanted],
+        folder: Path,
+        tell: Tell,
+        zoo: Path = FOLDER,
+        episodes: int = 400,
+        between: Callable[[], None] = lambda: None,
     ) -> None:
-        """Keep runs in `folder`, weights in `zoo`; judge by `episodes` fixed episodes."""
+        """Keep runs in `folder`, weights in `zoo`; judge by `episodes` fixed episodes.
+
+        `between` is called after every round; what it raises ends the turn, and all is saved.
+        """
         self._queue, self._folder, self._tell = queue, folder, tell
+        self._between = between
         self._zoo, self._episodes = zoo, episodes
 
     def next(self) -> Wanted | None:
@@ -82,31 +92,41 @@ class Relay:
         """Go on with one training for some minutes, then judge and perhaps keep it."""
         start = time.monotonic()
         run = RunDir(self._folder / wanted.name)
-        finished = self._train(wanted, run, start + 60 * minutes)
-        score = self._judge(wanted, run) if run.best.exists() else None
+        finished, score, stop = False, 0.0, None
+        try:
+            finished = self._train(wanted, run, start + 60 * minutes)
+        except StopAskedError as asked:
+            stop = asked
+        if stop is None and run.best.exists():
+            score = self._judge(wanted, run)
         book = self._book()
         known = book.get(wanted.name, {"minutes": 0.0, "success": 0.0})
         known["minutes"] += (time.monotonic() - start) / 60
         known["done"] = finished
-        known["success"] = max(known["success"], score or 0.0)
+        known["success"] = max(known["success"], score)
         write_json(self._folder / "relay.json", {**book, wanted.name: known})
+        if stop is not None:
+            raise stop
 
     def _train(self, wanted: Wanted, run: RunDir, end: float) -> bool:
         """Train until `end`; True if the training came to its own end."""
 
         def watch(row: dict[str, Any]) -> None:
+            del row
             while (self._folder / "PAUSE").exists():
                 time.sleep(1)
+                self._between()
+            self._between()
             if time.monotonic() > end:
                 raise SliceOverError
 
         rounds = self._open(wanted, run, watch)
         try:
             rounds.run()
-        except (SliceOverError, KeyboardInterrupt) as stop:
+        except (SliceOverError, StopAskedError) as stop:
             rounds.save()
             self._tell(f"{wanted.name}: saved at {rounds.counters['env_steps']} steps")
-            if isinstance(stop, KeyboardInterrupt):
+            if isinstance(stop, StopAskedError):
                 raise
             return False
         return True
