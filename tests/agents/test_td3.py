@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from jostle.agents.build import Shapes  # noqa: E402
 from jostle.agents.config import ExploreConfig, TD3Config  # noqa: E402
-from jostle.agents.explore import explore  # noqa: E402
+from jostle.agents.explore import Approaches, explore  # noqa: E402
 from jostle.agents.saving import everything, load_weights, restore, weights  # noqa: E402
 from jostle.agents.td3 import NotFiniteError, TD3Agent  # noqa: E402
 from jostle.core.checkpoint import CheckpointError, load, save  # noqa: E402
@@ -167,3 +167,14 @@ def test_an_actor_at_rest_and_an_anchored_one_stay_where_they_were():
 
     assert moved(rested) == 0.0
     assert 0 < moved(anchored) < 0.5 * moved(free)
+
+
+def test_approaches_choose_only_objects_that_are_there_and_end():
+    config, rng = ExploreConfig(approach=0.3, approach_steps=4.0), np.random.default_rng(0)
+    there = np.tile([True, False, True], (500, 1))
+    heading = Approaches(500)
+    share = np.mean([heading.step(config, there, rng).mean() for _ in range(60)][10:])
+    assert set(heading.chosen.tolist()) == {-1, 0, 2}
+    assert 0.4 < share < 0.7  # starts at 0.3 a step, lasts 4 steps: 4 / (4 + 1 / 0.3), and a start
+    heading.begin()
+    assert not heading.step(ExploreConfig(approach=0.0), there, rng).any()

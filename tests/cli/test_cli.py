@@ -1,8 +1,10 @@
 """Every verb, as a user types it."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -89,3 +91,57 @@ def test_misuse_is_answered_in_words(words, says, tmp_path):
     assert answer.returncode == 2
     assert says in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+TINY = (
+    "--copies", "2", "--env-steps", "100000", "--batch", "8", "--updates-per-step", "0.02",
+    "--examine-every", "1", "--examine-episodes", "2", "--threads", "1",
+)  # fmt: skip
+
+
+def test_a_training_stops_between_rounds_when_asked_and_goes_on(tmp_path):
+    pytest.importorskip("torch")
+    command = [sys.executable, "-c", "from jostle.cli.main import main; main()"]
+    words = ["train", "one-cube-state", *TINY]
+    process = subprocess.Popen(
+        [*command, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    folder = tmp_path / "runs/one-cube-state-0"
+    deadline = time.monotonic() + 120
+    while not (folder / "metrics.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    told = process.communicate(timeout=120)[0].decode()
+    assert process.returncode == 0
+    assert "stopping after this round" in told
+    assert "jostle train --resume" in told
+    assert (folder / "checkpoints/last.safetensors").is_file()
+    again = jostle("train", "--resume", str(folder), "--minutes", "0.0001", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [row["round"] for row in rows] == list(range(1, len(rows) + 1))
+    drawn = jostle("curves", str(folder), "--out", "c.png", cwd=tmp_path)
+    assert drawn.returncode == 0, drawn.stderr
+    assert (tmp_path / "c.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["train"], "Name a preset first"),
+        (["train", "one-cub-state"], "Did you mean 'one-cube-state'"),
+        (["train", "one-cube-state", "--gamma", "1.5"], "discount in (0, 1)"),
+        (["train", "one-cube-state", "--copies", "-1"], "copies must be at least 1"),
+        (["train", "one-cube-state", "--from", "cubes-stat"], "Did you mean 'cubes-state'"),
+        (["train", "three-cubes-state", "--curriculum"], "range of objects"),
+        (["train", "--resume", "nowhere"], "There is no run in nowhere"),
+        (["curves", "nowhere"], "no metrics"),
+    ],
+)
+def test_misuse_of_training_is_answered_in_words(words, says, tmp_path):
+    pytest.importorskip("torch")
+    answer = jostle(*words, cwd=tmp_path)
+    assert answer.returncode == 2, answer.stderr
+    assert says in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert not (tmp_path / "runs").exists()

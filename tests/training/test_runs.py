@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 from jostle.core.checkpoint import load  # noqa: E402
 from jostle.core.errors import BadValueError, UnknownNameError  # noqa: E402
 from jostle.presets.catalog import PRESETS  # noqa: E402
+from jostle.training.distill import imitation_loss  # noqa: E402
 from jostle.training.experiment import differences, read_experiment  # noqa: E402
 from jostle.training.start import AnotherExperimentError, begin, go_on  # noqa: E402
 from jostle.training.workshop import make_env, policy_for  # noqa: E402
@@ -236,3 +237,30 @@ def test_weights_carry_over_to_another_number_of_objects(tmp_path):
     for name, weight in rounds.shop.agent.actor.state_dict().items():
         assert torch.equal(weight, given[f"actor.{name}"])
     rounds.round()
+
+
+def test_an_approach_reaches_the_object_and_pushes_it(tmp_path):
+    rounds = begin(tiny("three-cubes-state"), tmp_path / "run", quiet)
+    env, observer = rounds.shop.env, rounds.shop.observer
+    observation, _ = env.reset(seed=3)
+    before = observation["achieved_goal"].copy()
+    chosen = np.array([0, 1, 2, 0])
+    for _ in range(12):
+        actions = observer.approach(observer.state(observation), chosen)
+        assert np.abs(actions).max() <= 1
+        observation, *_ = env.step(actions)
+    moved = np.linalg.norm(observation["achieved_goal"] - before, axis=-1)
+    assert (moved[np.arange(4), chosen] > 0.02).all()
+
+
+def test_the_teachers_either_or_is_imitated_as_one_of_the_two():
+    labels = torch.tensor([[1.0, 0.0, 0.0]] * 3 + [[-1.0, 0.0, 0.0]] * 2)
+    tries = torch.linspace(-1, 1, 81)
+
+    def best(loss) -> float:
+        losses = [loss(torch.tensor([x, 0.0, 0.0]).expand_as(labels)) for x in tries]
+        return float(tries[int(torch.stack(losses).argmin())])
+
+    assert best(lambda a: imitation_loss(a, labels)) > 0.9
+    assert abs(best(lambda a: (a - labels).square().mean())) < 0.3
+    assert imitation_loss(labels, labels) == 0
