@@ -12,6 +12,7 @@ VERBS: Catalog[str] = Catalog(
         "tasks": "List the suite",
         "film": "Film an agent at work: .mp4 or .gif, and a contact sheet",
         "evaluate": "Score an agent with the paper's five metrics",
+        "table": "Score many agents on many tasks, beside the paper's numbers",
         "train": "Train an agent, or go on with a run",
         "curves": "Draw the learning curves of runs",
         "relay": "Go on with the queue of trainings while the cores would idle",

@@ -52,6 +52,16 @@ class RunDir:
         write_json(self.experiment, experiment)
         write_json(self.path / "provenance.json", provenance())
 
+    def write_history(self, history: list[dict[str, Any]]) -> None:
+        """Keep what the weights went through before this run."""
+        write_json(self.path / "history.json", history)
+
+    def read_history(self) -> list[dict[str, Any]]:
+        """What the weights went through before this run; nothing, if it began from scratch."""
+        path = self.path / "history.json"
+        found: list[dict[str, Any]] = json.loads(path.read_text()) if path.is_file() else []
+        return found
+
     def read_experiment(self) -> dict[str, Any]:
         """Read what was asked for."""
         if not self.experiment.is_file():

@@ -21,3 +21,22 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
         )  # fmt: skip
         lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def study(rows: Sequence[dict[str, Any]]) -> str:
+    """Lay out examination summaries beside the paper's numbers, with how each agent was made."""
+    head = (
+        "agent", "task", "objects", "success [95 % interval]", "paper", "target", "fraction",
+        "average distance", "fell off", "how it was trained", "episodes", "set",
+    )  # fmt: skip
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+        success = f"{row['success']:.3f} [{row['success_low']:.3f}, {row['success_high']:.3f}]"
+        cells = (
+            row["agent"], row["task"], row["objects"], success, row["paper"], row["target"],
+            f"{row['success_fraction']:.3f}", f"{row['average_distance']:.4f}",
+            f"{row['fallen']:.3f}", row["trained"], row["episodes"],
+            row["episode_set"],
+        )  # fmt: skip
+        lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
+    return "\n".join(lines) + "\n"

@@ -86,6 +86,17 @@ class Rounds(ABC):
             share *= min(1.0, (self.shop.agent.updates + 1) / training.warmup_updates)
         self.shop.agent.set_pace(share)
 
+    def _chapter(self) -> dict[str, Any]:
+        """What this run has put into the weights so far."""
+        return {
+            "preset": self.experiment.name,
+            "lane": self.experiment.training.lane,
+            "seed": self.experiment.seed,
+            "updates": self.shop.agent.updates,
+            "env_steps": self.counters["env_steps"],
+            "minutes": round(self.counters["seconds"] / 60, 1),
+        }
+
     def _set_stage(self, objects: int) -> None:
         """Draw at most so many objects from now on."""
         self.counters["objects"] = objects
@@ -109,7 +120,11 @@ class Rounds(ABC):
         score = found.mean("success")
         if score >= self.counters["best"]:
             self.counters["best"] = score
-            meta = {"experiment": self.experiment.to_dict(), "score": found.summary()}
+            meta = {
+                "experiment": self.experiment.to_dict(),
+                "score": found.summary(),
+                "history": [*self._run.read_history(), self._chapter()],
+            }
             save(self._run.best, weights(self.shop.agent), meta)
         self._rise(score)
         names = ("success", "success_fraction", "average_distance", "average_return")

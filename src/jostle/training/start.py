@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from jostle.agents.saving import load_weights
 from jostle.core.checkpoint import load
@@ -40,11 +41,14 @@ def begin(
     """Start a new run; `weights`, a file or a run, gives what networks it has to start from."""
     run = RunDir(folder)
     shop = open_workshop(experiment)
+    history: list[dict[str, Any]] = []
     if weights is not None:
-        tensors, _ = load(RunDir(weights).best if weights.is_dir() else weights)
+        tensors, meta = load(RunDir(weights).best if weights.is_dir() else weights)
         load_weights(shop.agent, tensors)
+        history = meta.get("history", [])
     rounds = _lane(experiment, shop, run, report, find)
     run.create(experiment.to_dict())
+    run.write_history(history)
     return rounds
 
 

@@ -1,6 +1,7 @@
 """Agents by the word a user types: a script, a name of the zoo, a run or a file."""
 
 from pathlib import Path
+from typing import Any
 
 from jostle.core.catalog import suggest
 from jostle.core.errors import UnknownNameError
@@ -20,6 +21,18 @@ def weights_for(word: str) -> Path:
             f"{suggest(word, [*SCRIPTED, *held])}"
         )
     return path
+
+
+def history_of(word: str) -> list[dict[str, Any]]:
+    """What trainings weights went through: preset, lane, seed, updates, steps, minutes of each."""
+    from jostle.core.checkpoint import load
+    from jostle.core.rundir import RunDir
+
+    path = weights_for(word)
+    found: list[dict[str, Any]] = load(RunDir(path).best if path.is_dir() else path)[1].get(
+        "history", []
+    )
+    return found
 
 
 def agent_for(word: str, env: TabletopVectorEnv) -> Policy:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jostle.core.checkpoint import load
 from jostle.core.errors import BadValueError, require
 from jostle.core.rundir import RunDir, write_json
 from jostle.evaluation.compare import compare
@@ -19,7 +20,7 @@ from jostle.training.rounds import Rounds, StopAskedError
 from jostle.training.start import begin, go_on
 from jostle.training.workshop import examine_agent
 from jostle.zoo.agents import agent_for
-from jostle.zoo.shelf import FOLDER, Entry, shelf, write_card
+from jostle.zoo.shelf import FOLDER, Entry, chapters, shelf, write_card
 
 Tell = Callable[[str], None]
 
@@ -170,7 +171,7 @@ class Relay:
             "network": experiment["net"]["kind"],
             **_score_facts(score),
             "trained with": f"`jostle train {wanted.preset} --seed {experiment['seed']}`",
-            "minutes": round(self._book().get(wanted.name, {}).get("minutes", 0.0), 1),
+            "history": chapters(load(run.best)[1].get("history", [])),
             "provenance": json.loads((run.path / "provenance.json").read_text()),
         }
         write_card(

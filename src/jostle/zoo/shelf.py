@@ -1,8 +1,10 @@
 """The shelf: weights that come with the package, each with a card that says what it is."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jostle.core.catalog import suggest
 from jostle.core.errors import UnknownNameError
@@ -52,3 +54,12 @@ def write_card(entry: Entry, title: str, facts: dict[str, object], notes: str) -
 
 def _cell(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def chapters(history: Sequence[dict[str, Any]]) -> str:
+    """Say in a cell what trainings an agent went through."""
+    return ", then ".join(
+        f"`{one['preset']}` (lane {one['lane']}, seed {one['seed']}): {one['updates']:,} updates, "
+        f"{one['minutes']:.0f} min"
+        for one in history
+    )

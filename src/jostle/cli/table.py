@@ -1,0 +1,96 @@
+"""`jostle table RECIPE`: all results of a study in one table, beside the paper's."""
+
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from tqdm import tqdm
+
+from jostle.core.errors import BadValueError
+from jostle.envs.vector import TabletopVectorEnv
+from jostle.evaluation.examine import Examination, examine
+from jostle.oracles.catalog import SCRIPTED
+from jostle.reports.tables import study
+from jostle.tasks.catalog import TASKS
+from jostle.zoo.agents import agent_for, history_of
+from jostle.zoo.shelf import chapters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of a study."""
+
+    agent: str
+    """Who: oracle, a name of the zoo, a run's folder or a file of weights."""
+    task: str
+    """Where."""
+    objects: int | None = None
+    """How many objects; the task's own number by default."""
+    paper: str = ""
+    """What the paper reports."""
+    target: str = ""
+    """What we want."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableConfig:
+    """Examine agents on fixed episodes as a recipe says, and lay the results out."""
+
+    recipe: Annotated[Path, tyro.conf.Positional]
+    """A .toml file with a title and [[row]] entries."""
+    episodes: int = 400
+    """Episodes per row: seeds 0, 1, 2, ..."""
+    copies: int = 100
+    """Episodes played at once."""
+    out: Path | None = None
+    """Write OUT.md, and OUT.jsonl with one line per episode."""
+
+
+def run(argv: list[str]) -> None:
+    """Examine every row, print the table, write it if asked."""
+    config = tyro.cli(TableConfig, prog="jostle table", args=argv)
+    title, rows = read_recipe(config.recipe)
+    found: list[tuple[Row, Examination]] = []
+    for row in tqdm(rows, unit="row"):
+        found.append((row, _one(row, config)))
+    lines = [
+        {
+            **examination.summary(),
+            "paper": row.paper,
+            "target": row.target,
+            "trained": "script" if row.agent in SCRIPTED else chapters(history_of(row.agent)),
+        }
+        for row, examination in found
+    ]
+    text = f"# {title}\n\nMade by `jostle table {' '.join(argv)}`.\n\n{study(lines)}"
+    print(text)
+    if config.out is not None:
+        config.out.parent.mkdir(parents=True, exist_ok=True)
+        config.out.with_suffix(".md").write_text(text)
+        with config.out.with_suffix(".jsonl").open("w") as file:
+            for _, examination in found:
+                about = {"agent": examination.agent, "task": examination.task}
+                for one in examination.rows():
+                    file.write(json.dumps({**about, **one}) + "\n")
+
+
+def read_recipe(path: Path) -> tuple[str, list[Row]]:
+    """Read a title and rows."""
+    try:
+        found: dict[str, Any] = tomllib.loads(path.read_text())
+        return found["title"], [Row(**row) for row in found["row"]]
+    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+        raise BadValueError(f"{path} is no recipe of a table: {error}.") from error
+
+
+def _one(row: Row, config: TableConfig) -> Examination:
+    env = TabletopVectorEnv(
+        min(config.copies, config.episodes),
+        TASKS[row.task].name,
+        objects=row.objects,
+        autoreset_mode="Disabled",
+    )
+    return examine(env, agent_for(row.agent, env), row.agent, config.episodes)
