@@ -1,10 +1,10 @@
 """From a configuration and shapes to networks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import nn
 
-from jostle.nets.config import NetConfig
+from jostle.nets.config import CRITIC_HIDDEN, NetConfig
 from jostle.nets.eit import EITActor, EITCritic
 from jostle.nets.mlp import MLPActor, MLPCritic
 from jostle.nets.smorl import SmorlActor, SmorlCritic
@@ -42,6 +42,8 @@ def make_actor(config: NetConfig, shapes: Shapes) -> nn.Module:
 def make_critics(config: NetConfig, shapes: Shapes) -> nn.Module:
     """Build the twin critics."""
     views = shapes.state[0]
+    if config.critics == "mlp" and config.kind != "mlp":
+        config = replace(config, kind="mlp", head_hidden=CRITIC_HIDDEN)
     if config.kind == "eit":
         return EITCritic(config, shapes.features, views, shapes.actions)
     if config.kind == "smorl":

@@ -40,25 +40,47 @@ class Attention(nn.Module):
         q, k, v = self.query(to), self.key(of), self.value(of)
         q, k, v = (x.unflatten(-1, (self.heads, -1)) for x in (q, k, v))  # (C, B, T, h, d)
         q = q * q.shape[-1] ** -0.5
-        few = of.shape[2] <= _FEW
-        if few:
-            scores = (q.unsqueeze(3) * k.unsqueeze(2)).sum(-1)  # (C, B, Q, S, h)
-        else:
-            scores = torch.einsum("cbqhd,cbshd->cbqsh", q, k)  # (C, B, Q, S, h)
-        if self.reader is not None and bearings is not None:
-            scores = scores + self.reader.scores(q, bearings)
-        scores = scores.masked_fill(~visible[None, :, None, :, None], -torch.inf)
-        # A set in which nothing is visible attends to nothing instead of giving NaN.
-        empty = ~visible.any(-1)[None, :, None, None, None]  # (1, B, 1, 1, 1)
-        weights = scores.masked_fill(empty, 0.0).softmax(3).masked_fill(empty, 0.0)
-        if few:
-            mixed = (weights.unsqueeze(-1) * v.unsqueeze(2)).sum(3)  # (C, B, Q, h, d)
-        else:
-            mixed = torch.einsum("cbqsh,cbshd->cbqhd", weights, v)  # (C, B, Q, h, d)
-        if self.reader is not None and bearings is not None:
-            mixed = mixed + self.reader.values(weights, bearings)
+        mix = self._mix_few if of.shape[2] <= _FEW else self._mix_many
+        mixed, weights = mix(q, k, v, visible, bearings if self.reader is not None else None)
         result = self.out(mixed.flatten(-2))
         return result, weights.permute(0, 1, 4, 2, 3) if keep_weights else None
+
+    def _mix_few(
+        self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor, bearings: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Mix values (C, B, S, h, d), pair by pair: (C, B, Q, h, d) and weights (C, B, Q, S, h)."""
+        k, v = k.unsqueeze(2), v.unsqueeze(2)  # (C, B, 1, S, h, d)
+        if bearings is not None:
+            assert self.reader is not None
+            more_k, more_v = self.reader.read(bearings)
+            k, v = k + more_k, v + more_v  # (C, B, Q, S, h, d)
+        weights = _shares((q.unsqueeze(3) * k).sum(-1), visible)
+        return (weights.unsqueeze(-1) * v).sum(3), weights
+
+    def _mix_many(
+        self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor, bearings: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Mix the same without a row for every pair."""
+        scores = torch.einsum("cbqhd,cbshd->cbqsh", q, k)
+        if bearings is not None:
+            assert self.reader is not None
+            scores = scores + self.reader.scores(q, bearings)
+        weights = _shares(scores, visible)
+        mixed = torch.einsum("cbqsh,cbshd->cbqhd", weights, v)
+        if bearings is not None:
+            assert self.reader is not None
+            mixed = mixed + self.reader.values(weights, bearings)
+        return mixed, weights
+
+
+def _shares(scores: Tensor, visible: Tensor) -> Tensor:
+    """Turn scores (C, B, Q, S, h) into weights over S, of which `visible` (B, S) is seen."""
+    if visible.all():
+        return scores.softmax(3)
+    scores = scores.masked_fill(~visible[None, :, None, :, None], -torch.inf)
+    # A set in which nothing is visible attends to nothing instead of giving NaN.
+    empty = ~visible.any(-1)[None, :, None, None, None]  # (1, B, 1, 1, 1)
+    return scores.masked_fill(empty, 0.0).softmax(3).masked_fill(empty, 0.0)
 
 
 class Block(nn.Module):

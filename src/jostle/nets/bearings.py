@@ -9,6 +9,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 PLACE = 2
 """Features at the front of an entity that are its place, on the table or in the image."""
@@ -47,7 +48,11 @@ def smooth(waves: int, like: Tensor) -> Tensor:
 
 
 class BearingReader(nn.Module):
-    """How each attention head reads bearings: a part of the keys, and a part of the values."""
+    """How each attention head reads bearings: a part of the keys, and a part of the values.
+
+    For few entities `read` gives both for every pair; for many, `scores` and `values` come to the
+    same without a row for every pair.
+    """
 
     def __init__(self, embedding: int, heads: int, waves: int, copies: int) -> None:
         """Serve `heads` heads that share `embedding` features."""
@@ -56,6 +61,14 @@ class BearingReader(nn.Module):
         bound = 1 / math.sqrt(width(waves))
         self.key = nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
         self.value = nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
+
+    def read(self, found: Tensor) -> tuple[Tensor, Tensor]:
+        """What bearings (B, Q, S, F) add to keys and values: each (C, B, Q, S, h, d)."""
+        copies, heads, part, _ = self.key.shape
+        both = torch.stack((self.key, self.value), dim=1)  # (C, 2, h, d, F)
+        told = F.linear(found, both.flatten(0, 3))  # (B, Q, S, C*2*h*d)
+        told = told.view(*told.shape[:3], copies, 2, heads, part).movedim(3, 0)
+        return told[..., 0, :, :], told[..., 1, :, :]
 
     def scores(self, queries: Tensor, found: Tensor) -> Tensor:
         """What queries (C, B, Q, h, d) make of bearings (B, Q, S, F): (C, B, Q, S, h)."""

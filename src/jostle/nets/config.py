@@ -26,6 +26,8 @@ class NetConfig:
     """Whether goals are attended to (off: an ablation)."""
     tied_start: float = 0.0
     """Above 0, cross-attention starts by matching like with like, sharpened by this factor."""
+    critics: Literal["same", "mlp"] = "same"
+    """Kind of the critics: as the actor, or unstructured (cheaper; the actor keeps its freedom)."""
     rounds: int = 1
     """How often the triple self, cross, self attention is repeated."""
     bearings: int = 0
@@ -42,6 +44,7 @@ class NetConfig:
             self.width > 0 and self.heads > 0 and self.width % self.heads == 0,
             f"width ({self.width}) must be a positive multiple of heads ({self.heads}).",
         )
+        require(self.critics in ("same", "mlp"), f"There are no critics '{self.critics}'.")
         require(self.rounds >= 1, f"rounds must be at least 1, not {self.rounds}.")
         require(
             not self.action_place or (self.bearings > 0 and self.action_entity),
@@ -63,5 +66,7 @@ FAST_NET = NetConfig(
 """Narrower MLPs, fewer heads, bearings: a fraction of the cost, and a fraction of the updates."""
 SMORL_NET = NetConfig(kind="smorl", width=32, heads=4)
 """SMORL on true state."""
+CRITIC_HIDDEN = (256, 256, 256)
+"""Hidden layers of unstructured critics beside a structured actor."""
 MLP_NET = NetConfig(kind="mlp")
 """The unstructured baseline."""
