@@ -36,7 +36,7 @@ def batch(size: int = 32, seed: int = 0, reward=None) -> Batch:
     return Batch(entities(3), entities(2), action, given, entities(3), torch.full((size,), 0.98))
 
 
-@pytest.mark.parametrize("net", [FAST_NET, MLP_NET])
+@pytest.mark.parametrize("net", [FAST_NET, MLP_NET, replace(FAST_NET, critics="mlp")])
 def test_the_actor_finds_the_action_that_pays(net):
     learner = agent(net, gamma=0.01, action_penalty=0.0, lr=3e-4, critic_lr=2e-3, worst_reward=-9.0)
     wanted = torch.tensor((0.5, -0.5, 0.2))

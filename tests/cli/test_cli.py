@@ -59,6 +59,26 @@ def test_evaluate_writes_a_table_and_a_line_per_episode(tmp_path):
     assert [line["digest"] for line in lines[:6]] == [line["digest"] for line in lines[6:]]
 
 
+def test_a_table_puts_agents_beside_the_paper(tmp_path):
+    recipe = tmp_path / "study.toml"
+    recipe.write_text(
+        'title = "A study"\n[[row]]\nagent = "oracle"\ntask = "OneCube"\npaper = "0.97"\n'
+        '[[row]]\nagent = "random"\ntask = "NCubes"\nobjects = 2\ntarget = "none"\n'
+    )
+    words = ["table", str(recipe), "--episodes", "4", "--copies", "4"]
+    answer = jostle(*words, "--out", "r/study", cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    text = (tmp_path / "r/study.md").read_text()
+    assert "# A study" in text
+    assert "| oracle | OneCube | 1 | 1.000 [0.510, 1.000] | 0.97 |" in text
+    rows = [json.loads(line) for line in (tmp_path / "r/study.jsonl").read_text().splitlines()]
+    assert [row["objects"] for row in rows] == [1] * 4 + [2] * 4
+    recipe.write_text("rows = 3")
+    answer = jostle(*words, cwd=tmp_path)
+    assert answer.returncode == 2
+    assert "is no recipe of a table" in answer.stderr
+
+
 def test_doctor_is_content_here():
     answer = jostle("doctor")
     assert answer.returncode == 0, answer.stdout + answer.stderr

@@ -1,19 +1,15 @@
 """`jostle evaluate`: the paper's five metrics of an agent."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
-from tqdm import tqdm
 
-from jostle.envs.vector import TabletopVectorEnv
+from jostle.cli.examining import examine_with_bar, write_results
 from jostle.evaluation.compare import compare
-from jostle.evaluation.examine import Examination, examine
 from jostle.reports.tables import markdown
 from jostle.tasks.catalog import TASKS
-from jostle.zoo.agents import agent_for
 
 _SUITE = (
     ("OneCube", None), ("TwoCubes", None), ("ThreeCubes", None), ("SixCubes", None),
@@ -49,7 +45,9 @@ def run(argv: list[str]) -> None:
     config = tyro.cli(EvaluateConfig, prog="jostle evaluate", args=argv)
     rows = _SUITE if config.task == "all" else ((TASKS[config.task].name, config.objects),)
     found = [
-        _one(config, agent, task, objects) for task, objects in rows for agent in config.agents
+        examine_with_bar(agent, task, objects, config.episodes, config.seed, config.copies)
+        for task, objects in rows
+        for agent in config.agents
     ]
     command = f"jostle evaluate {' '.join(argv)}"
     text = markdown([one.summary() for one in found])
@@ -60,23 +58,4 @@ def run(argv: list[str]) -> None:
         ):
             print(f"{one.task}: {compare(one, two).verdict(one.agent, two.agent)}")
     if config.out is not None:
-        config.out.parent.mkdir(parents=True, exist_ok=True)
-        page = f"Made by `{command}`.\n\n{text}"
-        config.out.with_suffix(".md").write_text(page)
-        with config.out.with_suffix(".jsonl").open("w") as lines:
-            for one in found:
-                for row in one.rows():
-                    head = {"task": one.task, "agent": one.agent, "objects": one.objects}
-                    lines.write(json.dumps({**head, **row}) + "\n")
-        print(f"written: {config.out.with_suffix('.md')}, {config.out.with_suffix('.jsonl')}")
-
-
-def _one(config: EvaluateConfig, agent: str, task: str, objects: int | None) -> Examination:
-    copies = min(config.copies, max(config.episodes, 1))
-    env = TabletopVectorEnv(copies, task, objects=objects, autoreset_mode="Disabled")
-    steps = env.recipe.task.evaluation_steps(env.recipe.most) + 1
-    rounds = -(-config.episodes // copies)
-    with tqdm(total=steps * rounds * copies, desc=f"{task} {agent}", unit="step") as bar:
-        return examine(
-            env, agent_for(agent, env), agent, config.episodes, config.seed, progress=bar.update
-        )
+        write_results(config.out, f"Made by `{command}`.\n\n{text}", found)

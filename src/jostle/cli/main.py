@@ -17,7 +17,7 @@ VERBS: Catalog[str] = Catalog(
         "curves": "Draw the learning curves of runs",
         "relay": "Go on with the queue of trainings while the cores would idle",
         "zoo": "List the trained weights that come along",
-        "demo": "Film the oracle on 3-Cubes and photograph every task",
+        "demo": "Film and score a trained agent on 3-Cubes, photograph every task",
         "doctor": "Check that this machine can simulate and draw",
         "docs": "Make the pictures of the documentation",
     },

@@ -1,21 +1,17 @@
 """`jostle table RECIPE`: all results of a study in one table, beside the paper's."""
 
-import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from tqdm import tqdm
 
+from jostle.cli.examining import examine_with_bar, write_results
 from jostle.core.errors import BadValueError
-from jostle.envs.vector import TabletopVectorEnv
-from jostle.evaluation.examine import Examination, examine
 from jostle.oracles.catalog import SCRIPTED
 from jostle.reports.tables import study
-from jostle.tasks.catalog import TASKS
-from jostle.zoo.agents import agent_for, history_of
+from jostle.zoo.agents import history_of
 from jostle.zoo.shelf import chapters
 
 
@@ -53,9 +49,10 @@ def run(argv: list[str]) -> None:
     """Examine every row, print the table, write it if asked."""
     config = tyro.cli(TableConfig, prog="jostle table", args=argv)
     title, rows = read_recipe(config.recipe)
-    found: list[tuple[Row, Examination]] = []
-    for row in tqdm(rows, unit="row"):
-        found.append((row, _one(row, config)))
+    found = [
+        (row, examine_with_bar(row.agent, row.task, row.objects, config.episodes, 0, config.copies))
+        for row in rows
+    ]
     lines = [
         {
             **examination.summary(),
@@ -68,13 +65,7 @@ def run(argv: list[str]) -> None:
     text = f"# {title}\n\nMade by `jostle table {' '.join(argv)}`.\n\n{study(lines)}"
     print(text)
     if config.out is not None:
-        config.out.parent.mkdir(parents=True, exist_ok=True)
-        config.out.with_suffix(".md").write_text(text)
-        with config.out.with_suffix(".jsonl").open("w") as file:
-            for _, examination in found:
-                about = {"agent": examination.agent, "task": examination.task}
-                for one in examination.rows():
-                    file.write(json.dumps({**about, **one}) + "\n")
+        write_results(config.out, text, [examination for _, examination in found])
 
 
 def read_recipe(path: Path) -> tuple[str, list[Row]]:
@@ -84,13 +75,3 @@ def read_recipe(path: Path) -> tuple[str, list[Row]]:
         return found["title"], [Row(**row) for row in found["row"]]
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
         raise BadValueError(f"{path} is no recipe of a table: {error}.") from error
-
-
-def _one(row: Row, config: TableConfig) -> Examination:
-    env = TabletopVectorEnv(
-        min(config.copies, config.episodes),
-        TASKS[row.task].name,
-        objects=row.objects,
-        autoreset_mode="Disabled",
-    )
-    return examine(env, agent_for(row.agent, env), row.agent, config.episodes)

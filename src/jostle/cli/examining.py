@@ -1,0 +1,36 @@
+"""What `evaluate`, `table` and `demo` have in common: examine with a bar, write what was found."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from jostle.envs.vector import TabletopVectorEnv
+from jostle.evaluation.examine import Examination, examine
+from jostle.tasks.catalog import TASKS
+from jostle.zoo.agents import agent_for
+
+
+def examine_with_bar(
+    agent: str, task: str, objects: int | None, episodes: int, seed: int, copies: int
+) -> Examination:
+    """Examine an agent, by the word a user types, on fixed episodes of a task."""
+    copies = min(copies, max(episodes, 1))
+    env = TabletopVectorEnv(copies, TASKS[task].name, objects=objects, autoreset_mode="Disabled")
+    steps = env.recipe.task.evaluation_steps(env.recipe.most) + 1
+    rounds = -(-episodes // copies)
+    with tqdm(total=steps * rounds * copies, desc=f"{task} {agent}", unit="step") as bar:
+        return examine(env, agent_for(agent, env), agent, episodes, seed, progress=bar.update)
+
+
+def write_results(out: Path, page: str, found: Sequence[Examination]) -> None:
+    """Write OUT.md, and OUT.jsonl with one line per episode."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.with_suffix(".md").write_text(page)
+    with out.with_suffix(".jsonl").open("w") as lines:
+        for one in found:
+            head = {"task": one.task, "agent": one.agent, "objects": one.objects}
+            for row in one.rows():
+                lines.write(json.dumps({**head, **row}) + "\n")
+    print(f"written: {out.with_suffix('.md')}, {out.with_suffix('.jsonl')}")
