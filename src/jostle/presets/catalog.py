@@ -44,7 +44,7 @@ def _fast(name: str) -> Experiment:
         name=f"{name}-state",
         net=FAST_NET,
         td3=TD3Config(
-            gamma=0.95, tau=0.01, slow_copies="actor-step", action_penalty=0.01, batch=256
+            gamma=0.95, tau=0.01, slow_copies="actor-step", action_penalty=0.1, batch=256
         ),
         explore=replace(paper.explore, one_coin=False, approach=0.1),
         training=replace(
@@ -65,14 +65,20 @@ def _distill(name: str) -> Experiment:
         hindsight=HindsightConfig(share=0.0),
         training=replace(
             fast.training, lane="distill", copies=64, horizon=horizon, demo_share=0.3,
-            env_steps=20_000 * horizon, memory=400_000, updates_per_step=0.05, examine_every=20,
+            env_steps=(8_000 if name == "one-cube" else 20_000) * horizon, memory=400_000, updates_per_step=0.05, examine_every=20,
             warmup_updates=200, decay=0.5,
         ),
     )  # fmt: skip
 
 
 def _mlp(experiment: Experiment) -> Experiment:
-    return replace(experiment, name=f"{experiment.name}-mlp", net=MLP_NET)
+    """No sets: objects are told apart by their place in the row, so that codes must not move."""
+    return replace(
+        experiment,
+        name=f"{experiment.name}-mlp",
+        net=MLP_NET,
+        training=replace(experiment.training, random_codes=False),
+    )
 
 
 def _smorl(experiment: Experiment) -> Experiment:
