@@ -57,6 +57,7 @@ def _distill(name: str) -> Experiment:
     """Imitate the oracle: minutes instead of days."""
     fast = _fast(name)
     horizon = {"one-cube": 30, "two-cubes": 45, "cubes": 50, "push-t": 50}.get(name, 60)
+    episodes = 8_000 if name == "one-cube" else 20_000
     return replace(
         fast,
         name=f"{name}-state-distill",
@@ -65,7 +66,7 @@ def _distill(name: str) -> Experiment:
         hindsight=HindsightConfig(share=0.0),
         training=replace(
             fast.training, lane="distill", copies=64, horizon=horizon, demo_share=0.3,
-            env_steps=(8_000 if name == "one-cube" else 20_000) * horizon, memory=400_000, updates_per_step=0.05, examine_every=20,
+            env_steps=episodes * horizon, memory=400_000, updates_per_step=0.05, examine_every=20,
             warmup_updates=200, decay=0.5,
         ),
     )  # fmt: skip
