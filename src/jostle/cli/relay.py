@@ -23,6 +23,9 @@ class RelayConfig:
     """Stop after so many minutes; without it, when everything is done."""
     slice: float = 20.0
     """Minutes of one turn."""
+    threads: int = 0
+    """Threads of new runs; 0 takes one per core. Two relays of one thread do more than one of two,
+    each with its own folder and queue."""
     episodes: int = 400
     """Fixed episodes on which weights are compared."""
 
@@ -37,6 +40,7 @@ def run(argv: list[str]) -> None:
         tell=_say,
         between=stopper.check,
         episodes=config.episodes,
+        threads=config.threads,
     )
     end = time.monotonic() + 60 * config.minutes if config.minutes else float("inf")
     try:

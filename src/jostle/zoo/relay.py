@@ -5,7 +5,7 @@ import shutil
 import time
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +70,14 @@ class Relay:
         zoo: Path = FOLDER,
         episodes: int = 400,
         between: Callable[[], None] = lambda: None,
+        threads: int = 0,
     ) -> None:
         """Keep runs in `folder`, weights in `zoo`; judge by `episodes` fixed episodes.
 
-        `between` is called after every round; what it raises ends the turn, and all is saved.
+        `between` is called after every round; what it raises ends the turn, and all is saved. New
+        runs are held to `threads` threads; 0 leaves it to their presets.
         """
+        self._threads = threads
         self._queue, self._folder, self._tell = queue, folder, tell
         self._between = between
         self._zoo, self._episodes = zoo, episodes
@@ -139,7 +142,11 @@ class Relay:
         held = shelf(self._zoo).get(wanted.name)
         self._tell(f"{wanted.name}: starts" + (" from the zoo's weights" if held else ""))
         weights = held.weights if held else None
-        return begin(PRESETS[wanted.preset], run.path, watch, weights, agent_for)
+        experiment = PRESETS[wanted.preset]
+        if self._threads:
+            training = replace(experiment.training, threads=self._threads)
+            experiment = replace(experiment, training=training)
+        return begin(experiment, run.path, watch, weights, agent_for)
 
     def _judge(self, wanted: Wanted, run: RunDir) -> float:
         """Compare the run's best with the zoo's weights on the same episodes; keep the better."""
