@@ -1,10 +1,13 @@
-"""`jostle zoo list | show NAME`: the weights that come with the package."""
+"""`jostle zoo list | show NAME | add NAME RUN`: the weights that come with the package."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
+from jostle.core.errors import require
+from jostle.core.rundir import RunDir
 from jostle.zoo.shelf import find, shelf
 
 
@@ -12,10 +15,14 @@ from jostle.zoo.shelf import find, shelf
 class ZooConfig:
     """Look at the weights that come with the package."""
 
-    what: Annotated[Literal["list", "show"], tyro.conf.Positional] = "list"
-    """list them all, or show one card."""
+    what: Annotated[Literal["list", "show", "add"], tyro.conf.Positional] = "list"
+    """list them all, show one card, or add the best weights of a run if they are better."""
     name: Annotated[str, tyro.conf.Positional] = ""
-    """Whose card to show."""
+    """Whose card to show, or what to call the new weights."""
+    run: Annotated[Path | None, tyro.conf.Positional] = None
+    """Folder of the run to add."""
+    episodes: int = 400
+    """Fixed episodes on which new and old weights are compared."""
 
 
 def run(argv: list[str]) -> None:
@@ -25,6 +32,13 @@ def run(argv: list[str]) -> None:
         entry = find(config.name)
         print(entry.card.read_text())
         print(f"weights: {entry.weights} ({entry.size() / 2**20:.1f} MiB)")
+        return
+    if config.what == "add":
+        require(bool(config.name) and config.run is not None, "Say: jostle zoo add NAME RUN.")
+        from jostle.zoo.keeping import keep_if_better
+
+        assert config.run is not None
+        keep_if_better(config.name, RunDir(config.run), print, episodes=config.episodes)
         return
     held = shelf()
     for entry in held.values():

@@ -42,7 +42,7 @@ def _fast(name: str) -> Experiment:
     return replace(
         paper,
         name=f"{name}-state",
-        net=FAST_NET,
+        net=replace(FAST_NET, critics="mlp"),
         td3=TD3Config(
             gamma=0.95, tau=0.01, slow_copies="actor-step", action_penalty=0.1, batch=256
         ),

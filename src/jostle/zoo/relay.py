@@ -1,7 +1,6 @@
 """Trainings in turn: go on with the most wanted one, and keep what got better."""
 
 import json
-import shutil
 import time
 import tomllib
 from collections.abc import Callable
@@ -9,18 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jostle.core.checkpoint import load
 from jostle.core.errors import BadValueError, require
 from jostle.core.rundir import RunDir, write_json
-from jostle.evaluation.compare import compare
-from jostle.evaluation.examine import Examination
 from jostle.presets.catalog import PRESETS
-from jostle.training.recall import recall
 from jostle.training.rounds import Rounds, StopAskedError
 from jostle.training.start import begin, go_on
-from jostle.training.workshop import examine_agent
 from jostle.zoo.agents import agent_for
-from jostle.zoo.shelf import FOLDER, Entry, chapters, shelf, write_card
+from jostle.zoo.keeping import keep_if_better
+from jostle.zoo.shelf import FOLDER, shelf
 
 Tell = Callable[[str], None]
 
@@ -102,7 +97,7 @@ class Relay:
         except StopAskedError as asked:
             stop = asked
         if stop is None and run.best.exists():
-            score = self._judge(wanted, run)
+            score = keep_if_better(wanted.name, run, self._tell, self._zoo, self._episodes)
         book = self._book()
         known = book.get(wanted.name, {"minutes": 0.0, "success": 0.0})
         known["minutes"] += (time.monotonic() - start) / 60
@@ -148,59 +143,7 @@ class Relay:
             experiment = replace(experiment, training=training)
         return begin(experiment, run.path, watch, weights, agent_for)
 
-    def _judge(self, wanted: Wanted, run: RunDir) -> float:
-        """Compare the run's best with the zoo's weights on the same episodes; keep the better."""
-        fresh = self._examine(run.best)
-        held = shelf(self._zoo).get(wanted.name)
-        if held is not None:
-            old = self._examine(held.weights)
-            paired = compare(fresh, old)
-            self._tell(f"{wanted.name}: {paired.verdict('new', 'old')}")
-            if paired.only_first <= paired.only_second:
-                return old.mean("success")
-        self._keep(wanted, run, fresh)
-        return fresh.mean("success")
-
-    def _examine(self, weights: Path) -> Examination:
-        experiment, agent = recall(weights)
-        return examine_agent(experiment, agent, self._episodes, seed=0, copies=100)
-
-    def _keep(self, wanted: Wanted, run: RunDir, score: Examination) -> None:
-        """Put the run's best weights and a card on the shelf."""
-        self._zoo.mkdir(parents=True, exist_ok=True)
-        target = self._zoo / f"{wanted.name}.safetensors"
-        shutil.copyfile(run.best, target.with_suffix(".part"))
-        target.with_suffix(".part").replace(target)
-        experiment = run.read_experiment()
-        facts = {
-            "task": f"{score.task}, {score.objects} objects, true state",
-            "lane": experiment["training"]["lane"],
-            "network": experiment["net"]["kind"],
-            **_score_facts(score),
-            "trained with": f"`jostle train {wanted.preset} --seed {experiment['seed']}`",
-            "history": chapters(load(run.best)[1].get("history", [])),
-            "provenance": json.loads((run.path / "provenance.json").read_text()),
-        }
-        write_card(
-            Entry(wanted.name, target, target.with_suffix(".md")),
-            f"{wanted.name}: {score.task} from true state",
-            facts,
-            f"Scored by `jostle evaluate {wanted.name} --task {score.task} "
-            f"--episodes {len(score.episodes)}`.",
-        )
-        self._tell(f"{wanted.name}: kept, success {score.mean('success'):.3f}")
-
     def _book(self) -> dict[str, Any]:
         path = self._folder / "relay.json"
         found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
         return found
-
-
-def _score_facts(score: Examination) -> dict[str, str]:
-    low, high = score.interval()
-    return {
-        "success": f"{score.mean('success'):.3f} [{low:.3f}, {high:.3f}]",
-        "success fraction": f"{score.mean('success_fraction'):.3f}",
-        "average distance": f"{score.mean('average_distance'):.4f}",
-        "episodes": f"{len(score.episodes)}, set {score.digest}",
-    }

@@ -1,0 +1,95 @@
+"""Onto the shelf: only what is better than what is there, with a card and a curve."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from jostle.core.checkpoint import load
+from jostle.core.errors import BadValueError, JostleError
+from jostle.core.rundir import RunDir
+from jostle.evaluation.compare import compare
+from jostle.evaluation.examine import Examination
+from jostle.presets.catalog import PRESETS
+from jostle.reports.curves import draw_curves, read_curve
+from jostle.training.experiment import Experiment, differences
+from jostle.training.recall import recall
+from jostle.training.workshop import examine_agent
+from jostle.zoo.shelf import FOLDER, Entry, chapters, shelf, write_card
+
+Tell = Callable[[str], None]
+
+
+def keep_if_better(
+    name: str, run: RunDir, tell: Tell, zoo: Path = FOLDER, episodes: int = 400
+) -> float:
+    """Compare a run's best with the shelf's weights on the same episodes; returns the better."""
+    if not run.best.exists():
+        raise BadValueError(f"Nothing was examined yet in {run.path}: train a little longer.")
+    fresh = _examine(run.best, episodes)
+    held = shelf(zoo).get(name)
+    if held is not None:
+        old = _examine(held.weights, episodes)
+        paired = compare(fresh, old)
+        tell(f"{name}: {paired.verdict('new', 'old')}")
+        if paired.only_first <= paired.only_second:
+            return old.mean("success")
+    _keep(name, run, fresh, zoo)
+    tell(f"{name}: kept, success {fresh.mean('success'):.3f}")
+    return fresh.mean("success")
+
+
+def _examine(weights: Path, episodes: int) -> Examination:
+    experiment, agent = recall(weights)
+    return examine_agent(experiment, agent, episodes, seed=0, copies=100)
+
+
+def _keep(name: str, run: RunDir, score: Examination, zoo: Path) -> None:
+    """Put weights, card and curve on the shelf; the weights appear last and at once."""
+    zoo.mkdir(parents=True, exist_ok=True)
+    target = zoo / f"{name}.safetensors"
+    experiment, _ = recall(run.best)
+    low, high = score.interval()
+    facts = {
+        "task": f"{score.task}, {score.objects} objects, true state",
+        "lane": experiment.training.lane,
+        "network": _network(experiment),
+        "success": f"{score.mean('success'):.3f} [{low:.3f}, {high:.3f}]",
+        "success fraction": f"{score.mean('success_fraction'):.3f}",
+        "average distance": f"{score.mean('average_distance'):.4f}",
+        "episodes": f"{len(score.episodes)}, set {score.digest}",
+        "trained with": _command(experiment),
+        "history": chapters(load(run.best)[1].get("history", [])),
+        "provenance": json.loads((run.path / "provenance.json").read_text()),
+    }
+    notes = (
+        f"Scored by `jostle evaluate {name} --task {score.task} --episodes {len(score.episodes)}`."
+    )
+    try:
+        curve = draw_curves({name: read_curve(run.metrics)}, target.with_suffix(".png"))
+        notes += f"\n\n![success while training]({curve.name})"
+    except (ImportError, JostleError):  # the picture is a nicety
+        pass
+    write_card(
+        Entry(name, target, target.with_suffix(".md")),
+        f"{name}: {score.task} from true state",
+        facts,
+        notes,
+    )
+    shutil.copyfile(run.best, target.with_suffix(".part"))
+    target.with_suffix(".part").replace(target)
+
+
+def _network(experiment: Experiment) -> str:
+    critics = ", unstructured critics" if experiment.net.critics != "same" else ""
+    return f"{experiment.net.kind}{critics}"
+
+
+def _command(experiment: Experiment) -> str:
+    """The command that trains alike, and what differs from the preset."""
+    command = f"`jostle train {experiment.name} --seed {experiment.seed}`"
+    if experiment.name not in PRESETS:
+        return command
+    other = [text for text in differences(PRESETS[experiment.name], experiment)
+             if not text.startswith(("seed", "training.threads"))]  # fmt: skip
+    return command + (f"; other than the preset's: {'; '.join(other)}" if other else "")
