@@ -37,7 +37,7 @@ def _paper(name: str) -> Experiment:
 
 
 def _fast(name: str) -> Experiment:
-    """The same task for two cores: smaller nets, cheaper and fewer updates, shorter discount."""
+    """The same task for two cores: smaller nets, plain critics, fewer updates, shorter discount."""
     paper = _paper(name)
     return replace(
         paper,
