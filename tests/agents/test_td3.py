@@ -153,7 +153,8 @@ def test_exploration_follows_its_schedule(rng):
 
 
 def test_an_actor_at_rest_and_an_anchored_one_stay_where_they_were():
-    rested, anchored, free = agent(actor_rests=9), agent(anchor=1e4), agent()
+    rested = agent(actor_rests=9, slow_copies="actor-step")
+    anchored, free, slow = agent(anchor=1e4), agent(), deepcopy(rested.slow_critics)
     before = deepcopy(free.actor.state_dict())
     for seed in range(8):
         for learner in (rested, anchored, free):
@@ -166,6 +167,8 @@ def test_an_actor_at_rest_and_an_anchored_one_stay_where_they_were():
         return float(np.abs(learner.act(state, goal) - old.act(state, goal)).mean())
 
     assert moved(rested) == 0.0
+    pairs = zip(slow.parameters(), rested.slow_critics.parameters(), strict=True)
+    assert all((old != new).any() for old, new in pairs), "the critics' copies go on moving"
     assert 0 < moved(anchored) < 0.5 * moved(free)
 
 

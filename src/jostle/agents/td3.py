@@ -73,8 +73,11 @@ class TD3Agent:
         log = {"critic_loss": critic_loss.detach(), "value": values.detach().mean()}
 
         self.updates += 1
-        if self.updates % config.policy_delay == 0 and self.updates > config.actor_rests:
-            log |= self._improve(state, goal)
+        if self.updates % config.policy_delay == 0:
+            if self.updates > config.actor_rests:
+                log |= self._improve(state, goal)
+            if config.slow_copies == "actor-step":
+                self._follow()
         return log
 
     def set_pace(self, share: float) -> None:
@@ -103,8 +106,6 @@ class TD3Agent:
             away = (action - self.anchor(state, goal)).square().mean()
             loss = loss + self.config.anchor * away
         self._descend(self.actor_optimizer, loss, self.actor)
-        if self.config.slow_copies == "actor-step":
-            self._follow()
         return {"actor_loss": loss.detach(), "action_size": action.detach().abs().mean()}
 
     def _descend(self, optimizer: torch.optim.Optimizer, loss: Tensor, net: nn.Module) -> None:
