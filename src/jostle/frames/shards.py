@@ -99,16 +99,34 @@ class FrameFolder:
             raise FramesError(
                 f"Someone else is collecting into {path}. Wait, or choose another folder."
             ) from error
-        begun = (path / NAME).exists()
-        self.manifest = Manifest.read(path) if begun else Manifest(layout=layout)
-        if self.manifest.layout != layout:
+        try:
+            self.manifest = self._read(layout)
+        except BaseException:
             self._lock.close()
-            raise BadValueError(
-                f"{path} holds frames from {self.manifest.layout.words()}; {layout.words()} do "
-                "not fit in. Choose another folder."
-            )
-        for left in path.glob(".*.npy.part"):
+            raise
+        # A kill leaves temporary files, or one whole shard that the manifest never heard of.
+        for left in (*path.glob(".*.npy.part"), *path.glob(f"{self.next_shard}-*.npy")):
             left.unlink()
+
+    @property
+    def next_shard(self) -> str:
+        """What the file names of the next shard begin with."""
+        return f"{len(self.manifest.shards):05d}"
+
+    def _read(self, layout: Layout) -> Manifest:
+        if not (self.path / NAME).exists():
+            if any(self.path.glob("00001-*.npy")):
+                raise FramesError(
+                    f"{self.path} holds shards, but its {NAME} is lost. Choose another folder."
+                )
+            return Manifest(layout=layout)
+        found = Manifest.read(self.path)
+        if found.layout != layout:
+            raise BadValueError(
+                f"{self.path} holds frames from {found.layout.words()}; {layout.words()} do not "
+                "fit in. Choose another folder."
+            )
+        return found
 
     def __enter__(self) -> "FrameFolder":
         return self
@@ -173,12 +191,11 @@ class Pen:
     ) -> None:
         """Open a file per stream."""
         self._folder, self._done = folder, False
-        stem = f"{len(folder.manifest.shards):05d}"
         self._files: dict[str, ArrayFile] = {}
         with contextlib.ExitStack() as stack:
             stack.push(self.__exit__)
             for stream, (dtype, row, count) in rows.items():
-                path = folder.path / f"{stem}-{stream}.npy"
+                path = folder.path / f"{folder.next_shard}-{stream}.npy"
                 self._files[stream] = ArrayFile(path, dtype, row, count)
             stack.pop_all()
 

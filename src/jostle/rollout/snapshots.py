@@ -68,19 +68,19 @@ def collect(
     require(frames >= 1, f"At least one frame must be asked for, not {frames}.")
     per_episode = len(collection.cameras) * collection.scenes
     wanted = -(-frames // per_episode)
-    with Camerawork(collection, replace(pace, copies=min(pace.copies, wanted))) as crew:
-        with FrameFolder(folder, crew.layout) as target:
-            number = target.begin(
-                collection.asked(), collection.kept(), palette(crew.env), provenance()
-            )
-            done = target.episodes(number)
-            tell = progress(wanted * per_episode, done * per_episode) if progress else None
-            while done < wanted:
-                count = min(wanted - done, crew.episodes_per_shard)
-                with target.open_shard(crew.streams(count)) as pen:
-                    crew.fill(pen, done, count, target.manifest.palette, tell)
-                    pen.finish(number, done, count, count * collection.scenes)
-                done += count
+    pace = replace(pace, copies=min(pace.copies, wanted))
+    with Camerawork(collection, pace) as crew, FrameFolder(folder, crew.layout) as target:
+        number = target.begin(
+            collection.asked(), collection.kept(), palette(crew.env), provenance()
+        )
+        done = target.episodes(number)
+        tell = progress(wanted * per_episode, done * per_episode) if progress else None
+        while done < wanted:
+            count = min(wanted - done, crew.episodes_per_shard)
+            with target.open_shard(crew.streams(count)) as pen:
+                crew.fill(pen, done, count, target.manifest.palette, tell)
+                pen.finish(number, done, count, count * collection.scenes)
+            done += count
     return done * per_episode
 
 
