@@ -95,7 +95,7 @@ class Collection:
         return Layout(cameras=cameras, size=env.options.size)
 
 
-def palette(env: TabletopVectorEnv) -> list[Color]:
+def colors_of(env: TabletopVectorEnv) -> list[Color]:
     """All colors that objects of an environment may have."""
     objects = env.recipe.look.colors[: env.recipe.most]
     return list(env.recipe.palette or dict.fromkeys(objects))
