@@ -30,6 +30,8 @@ class Collection:
     """Who looks; every scene is seen by all of them."""
     size: int = 128
     """Side of a frame in pixels."""
+    shadows: bool = False
+    """Draw shadows. Slower."""
     steps: int = 8
     """Actions per episode: few, so that many scenes are shown. An episode has steps + 1 scenes."""
     policy: PolicyName = "mixed"
@@ -50,6 +52,7 @@ class Collection:
         require(self.truth_every >= 1, f"truth_every must be 1 or more, not {self.truth_every}.")
         require(self.seed >= 0, f"seed must be 0 or more, not {self.seed}.")
         require(len(self.cameras) > 0, "Frames need at least one camera.")
+        require(len(self.colors) > 0, "colors is 'fixed', 'random' or one name per object.")
         require(
             0 <= self.random_share <= 1, f"random_share lies in [0, 1], not {self.random_share}."
         )
@@ -84,7 +87,7 @@ class Collection:
         objects = self.objects or None
         return TabletopVectorEnv(
             copies, self.task, autoreset_mode="Disabled", threads=threads, cameras=self.cameras,
-            image_size=self.size, palette=self.palette,
+            image_size=self.size, palette=self.palette, shadows=self.shadows,
             colors=self.colors if named else self.colors[0],
             objects=objects[0] if objects and len(objects) == 1 else objects,
         )  # fmt: skip
@@ -92,7 +95,7 @@ class Collection:
     def layout(self, env: TabletopVectorEnv) -> Layout:
         """Describe the frames."""
         cameras = tuple(plain([asdict(camera) for camera in env.recipe.look.cameras]))
-        return Layout(cameras=cameras, size=env.options.size)
+        return Layout(cameras=cameras, size=env.options.size, shadows=self.shadows)
 
 
 def colors_of(env: TabletopVectorEnv) -> list[Color]:
