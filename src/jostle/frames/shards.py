@@ -157,10 +157,11 @@ class FrameFolder:
         asked, truth, made_by = plain(asked), plain(truth), plain(made_by)
         for index, known in enumerate(self.manifest.collections):
             if known["asked"] == asked:
+                before = ", ".join(f"{word}={value}" for word, value in known["truth"].items())
                 require(
                     known["truth"] == truth,
-                    f"The same frames were begun in {self.path} with {known['truth']}; go on with "
-                    "that, or take another seed.",
+                    f"The same frames were begun in {self.path} with {before}. Go on with that, "
+                    "or take another seed or folder.",
                 )
                 return index
         entry = {"asked": asked, "truth": truth, "made_by": made_by}
