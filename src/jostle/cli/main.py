@@ -13,6 +13,7 @@ VERBS: Catalog[str] = Catalog(
         "film": "Film an agent at work: .mp4 or .gif, and a contact sheet",
         "evaluate": "Score an agent with the paper's five metrics",
         "table": "Score many agents on many tasks, beside the paper's numbers",
+        "collect": "Collect frames, and what they truly show, to learn seeing from",
         "train": "Train an agent, or go on with a run",
         "curves": "Draw the learning curves of runs",
         "relay": "Go on with the queue of trainings while the cores would idle",

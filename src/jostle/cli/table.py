@@ -36,7 +36,7 @@ class TableConfig:
     """Examine agents on fixed episodes as a recipe says, and lay the results out."""
 
     recipe: Annotated[Path, tyro.conf.Positional]
-    """A .toml file with a title and [[row]] entries."""
+    """A .toml file with a title, [[row]] entries, and perhaps notes to stand below the table."""
     episodes: int = 400
     """Episodes per row: seeds 0, 1, 2, ..."""
     copies: int = 100
@@ -48,7 +48,7 @@ class TableConfig:
 def run(argv: list[str]) -> None:
     """Examine every row, print the table, write it if asked."""
     config = tyro.cli(TableConfig, prog="jostle table", args=argv)
-    title, rows = read_recipe(config.recipe)
+    title, notes, rows = read_recipe(config.recipe)
     found = [
         (row, examine_with_bar(row.agent, row.task, row.objects, config.episodes, 0, config.copies))
         for row in rows
@@ -63,15 +63,17 @@ def run(argv: list[str]) -> None:
         for row, examination in found
     ]
     text = f"# {title}\n\nMade by `jostle table {' '.join(argv)}`.\n\n{study(lines)}"
+    text += f"\n{notes.strip()}\n" if notes else ""
     print(text)
     if config.out is not None:
         write_results(config.out, text, [examination for _, examination in found])
 
 
-def read_recipe(path: Path) -> tuple[str, list[Row]]:
-    """Read a title and rows."""
+def read_recipe(path: Path) -> tuple[str, str, list[Row]]:
+    """Read title, notes and rows."""
     try:
         found: dict[str, Any] = tomllib.loads(path.read_text())
-        return found["title"], [Row(**row) for row in found["row"]]
+        rows = [Row(**row) for row in found["row"]]
+        return found["title"], found.get("notes", ""), rows
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
         raise BadValueError(f"{path} is no recipe of a table: {error}.") from error

@@ -33,6 +33,10 @@ class DrawingError(JostleError, RuntimeError):
     """No picture can be drawn here; the text names the missing library or setting."""
 
 
+class FramesError(JostleError, OSError):
+    """A folder of frames that is missing, unfinished, damaged, busy or full."""
+
+
 def require(claim: bool, message: str) -> None:
     """Raise `BadValueError` with `message` unless `claim` holds."""
     if not claim:

@@ -122,7 +122,7 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         """Draw every copy: its views side by side, (S, V*S, 3) each."""
         if self.render_mode is None:
             return None
-        views = self._draw(self._shots(), self.options.render_size)  # (B, V, S, S, 3)
+        views = self._draw(self.shots(), self.options.render_size)  # (B, V, S, S, 3)
         return tuple(np.concatenate(list(one), axis=1) for one in views)
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -153,6 +153,14 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         """Count the objects of each copy that are no longer on the table, (B,)."""
         height = self._physics.objects[:, : self.recipe.most, 2]
         return ((height < TABLE_TOP - 0.02) & self._present).sum(-1)
+
+    def shots(self) -> list[Shot]:
+        """This moment of every copy, ready for a painter."""
+        rows = self._physics.qpos
+        return [
+            Shot(world, qpos, episode.look)
+            for world, qpos, episode in zip(self._physics.worlds, rows, self.episodes, strict=True)
+        ]
 
     # Saving and going on
 
@@ -236,7 +244,7 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
             "desired_goal": self._desired.copy(),
         }
         if self._goals.shape[1]:
-            frames = self._draw(self._shots(), self.options.size)  # (B, V, H, W, 3)
+            frames = self._draw(self.shots(), self.options.size)  # (B, V, H, W, 3)
             for view, camera in enumerate(self.recipe.look.cameras):
                 found[camera.name] = frames[:, view]
                 found[f"goal_{camera.name}"] = self._goals[:, view].copy()
@@ -253,13 +261,6 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
             photos = [one.photo[-spare:, :2] for one in self.episodes]
             infos["distractor_goals"] = np.array(photos, np.float32)
         return infos | {f"_{name}": mask.copy() for name in infos}
-
-    def _shots(self) -> list[Shot]:
-        rows = self._physics.qpos
-        return [
-            Shot(world, qpos, episode.look)
-            for world, qpos, episode in zip(self._physics.worlds, rows, self.episodes, strict=True)
-        ]
 
     def _draw(self, shots: list[Shot], size: int | tuple[int, int]) -> NDArray[np.uint8]:
         size = (size, size) if isinstance(size, int) else size

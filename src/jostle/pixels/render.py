@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from jostle.core.errors import DrawingError, require
 from jostle.pixels.backend import CURE, backend, context
+from jostle.pixels.labels import label_table
 from jostle.scene.build import World
 from jostle.scene.cameras import orientation
 from jostle.scene.spec import CameraSpec, Look
 
 _MODELS_KEPT = 64
 _NEAR, _FAR = 0.1, 12.0
+_SEGMENT = (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR)
 _COARSE_BELOW = 160
 """Pictures up to this size show the arm's capsules with few facets, which draws faster."""
 
@@ -43,6 +45,7 @@ class Painter:
         self._height, self._width = size
         self._models: dict[int, tuple[World, mujoco.MjModel]] = {}
         self._lit: dict[int, tuple[float, float]] = {}
+        self._labels: dict[int, NDArray[np.uint8]] = {}
         model = copy.copy(world.model)
         model.vis.global_.offwidth = views * self._width
         model.vis.global_.offheight = self._height
@@ -51,6 +54,8 @@ class Painter:
         self._gl: Any = context(views * self._width, self._height)
         self._scene = mujoco.MjvScene(model, maxgeom=model.ngeom + 8)
         self._gpu: Any = _upload(model)
+        model.vis.quality.offsamples = 0
+        self._plain, self._sharp_gpu = model, None
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._gpu)
         self._data = mujoco.MjData(model)
         self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
@@ -58,24 +63,48 @@ class Painter:
 
     def paint(self, shot: Shot, out: NDArray[np.uint8]) -> None:
         """Draw all views of a shot into `out` (V, H, W, 3)."""
-        height, width = self._height, self._width
         self._stage(shot)
-        for view, camera in enumerate(shot.look.cameras):
-            self._aim(camera)
-            frame = mujoco.MjrRect(view * width, 0, width, height)
-            mujoco.mjr_render(frame, self._scene, self._gpu)
-        strip = mujoco.MjrRect(0, 0, self._strip.shape[1], height)
-        mujoco.mjr_readPixels(self._strip, None, strip, self._gpu)
+        self._expose(shot, self._gpu)
+        width = self._width
         for view in range(len(shot.look.cameras)):
             out[view] = self._strip[::-1, view * width : (view + 1) * width]
+
+    def label(self, shot: Shot, out: NDArray[np.uint8]) -> None:
+        """Write what each pixel's center shows into `out` (V, H, W), as in `pixels.labels`."""
+        if self._sharp_gpu is None:
+            self._sharp_gpu = _upload(self._plain)  # without antialiasing, which costs time here
+        self._stage(shot)
+        table = self._table(shot.world)
+        for flag in _SEGMENT:
+            self._scene.flags[flag] = True
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._sharp_gpu)
+        self._expose(shot, self._sharp_gpu)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._gpu)
+        for flag in _SEGMENT:
+            self._scene.flags[flag] = False
+        width = self._width
+        for view in range(len(shot.look.cameras)):
+            out[view] = table[self._strip[::-1, view * width : (view + 1) * width, 0]]
 
     def close(self) -> None:
         """Give the GL context back."""
         if self._gpu is not None:
             self._gl.make_current()
             self._gpu.free()
+            if self._sharp_gpu is not None:
+                self._sharp_gpu.free()
             self._gl.free()
-            self._gpu = self._gl = None
+            self._gpu = self._sharp_gpu = self._gl = None
+
+    def _expose(self, shot: Shot, gpu: Any) -> None:
+        """Draw the staged scene from all cameras into the strip, upside down."""
+        height, width = self._height, self._width
+        for view, camera in enumerate(shot.look.cameras):
+            self._aim(camera)
+            frame = mujoco.MjrRect(view * width, 0, width, height)
+            mujoco.mjr_render(frame, self._scene, gpu)
+        strip = mujoco.MjrRect(0, 0, self._strip.shape[1], height)
+        mujoco.mjr_readPixels(self._strip, None, strip, gpu)
 
     def _stage(self, shot: Shot) -> None:
         """Put geometry, colors and lights of the shot on the scene, seen from nowhere yet."""
@@ -100,8 +129,15 @@ class Painter:
                 oldest = next(iter(self._models))
                 self._models.pop(oldest)
                 self._lit.pop(oldest, None)
+                self._labels.pop(oldest, None)
             known = self._models[id(world.model)] = (world, copy.copy(world.model))
         return known[1]
+
+    def _table(self, world: World) -> NDArray[np.uint8]:
+        known = self._labels.get(id(world.model))
+        if known is None:
+            known = self._labels[id(world.model)] = label_table(self._scene, world)
+        return known
 
     def _light(self, model: mujoco.MjModel, shot: Shot) -> None:
         plain, look = shot.world.model, shot.look
@@ -129,6 +165,9 @@ class Painter:
             eye.frustum_center = eye.frustum_width = 0.0
 
 
+_Draw = Callable[[Painter, Shot, NDArray[np.uint8]], None]
+
+
 class Studio:
     """A pool of painters that draws many shots at once."""
 
@@ -146,15 +185,13 @@ class Studio:
     def draw(self, shots: Sequence[Shot]) -> NDArray[np.uint8]:
         """Draw all shots, (B, V, H, W, 3)."""
         out = np.empty((len(shots), self._views, *self._size, 3), np.uint8)
-        while len(self._pools) < min(self._threads, len(shots)):
-            self._pools.append(ThreadPoolExecutor(1, thread_name_prefix="painter"))
-        share = len(self._pools)
-        work = [
-            pool.submit(self._share, number, shots[number::share], out[number::share])
-            for number, pool in enumerate(self._pools)
-        ]
-        for one in work:
-            one.result()
+        self._work(Painter.paint, shots, out)
+        return out
+
+    def label(self, shots: Sequence[Shot]) -> NDArray[np.uint8]:
+        """Tell what each pixel of each shot shows, (B, V, H, W), as in `pixels.labels`."""
+        out = np.empty((len(shots), self._views, *self._size), np.uint8)
+        self._work(Painter.label, shots, out)
         return out
 
     def close(self) -> None:
@@ -165,11 +202,24 @@ class Studio:
             pool.shutdown()
         self._pools, self._painters = [], {}
 
-    def _share(self, number: int, shots: Sequence[Shot], out: NDArray[np.uint8]) -> None:
+    def _work(self, what: _Draw, shots: Sequence[Shot], out: NDArray[np.uint8]) -> None:
+        while len(self._pools) < min(self._threads, len(shots)):
+            self._pools.append(ThreadPoolExecutor(1, thread_name_prefix="painter"))
+        share = len(self._pools)
+        work = [
+            pool.submit(self._share, what, number, shots[number::share], out[number::share])
+            for number, pool in enumerate(self._pools)
+        ]
+        for one in work:
+            one.result()
+
+    def _share(
+        self, what: _Draw, number: int, shots: Sequence[Shot], out: NDArray[np.uint8]
+    ) -> None:
         if number not in self._painters:
             self._painters[number] = Painter(self._world, self._views, self._size)
         for shot, picture in zip(shots, out, strict=True):
-            self._painters[number].paint(shot, picture)
+            what(self._painters[number], shot, picture)
 
 
 def _upload(model: mujoco.MjModel) -> Any:
