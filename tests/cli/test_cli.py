@@ -152,7 +152,7 @@ def test_a_training_stops_between_rounds_when_asked_and_goes_on(tmp_path):
         (["train", "one-cub-state"], "Did you mean 'one-cube-state'"),
         (["train", "one-cube-state", "--gamma", "1.5"], "discount in (0, 1)"),
         (["train", "one-cube-state", "--copies", "-1"], "copies must be at least 1"),
-        (["train", "one-cube-state", "--from", "cubes-stat"], "Did you mean 'cubes-state'"),
+        (["train", "one-cube-state", "--from", "one-cube-stat"], "Did you mean 'one-cube-state'"),
         (["train", "three-cubes-state", "--curriculum"], "range of objects"),
         (["train", "--resume", "nowhere"], "There is no run in nowhere"),
         (["curves", "nowhere"], "no metrics"),
