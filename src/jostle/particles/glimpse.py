@@ -3,7 +3,9 @@
 All glimpses of an image are cut in one call, from the image itself and not from a copy for each.
 Glimpses are parallel to the axes, so pasting is a product of two thin matrices, one per axis, and
 it can sum over all glimpses inside the product. (Cutting by such products is the same mathematics
-too, but seven to twelve times slower: most of an image is far from a glimpse.) Coordinates are (y, x) in [-1, 1], ±1 being the centers of the border pixels.
+too, but seven to twelve times slower: most of an image is far from a glimpse.)
+
+Coordinates are (y, x) in [-1, 1], ±1 being the centers of the border pixels.
 
 N images, K glimpses of S × S pixels each, C channels, H × W pixels of the image.
 """
@@ -48,7 +50,7 @@ def crop(
     grid = torch.stack((across, down), dim=-1).flatten(1, 2)  # (N, KS, S, 2)
     outside = "zeros" if border == "zeros" else "border"
     cut = F.grid_sample(images, grid, padding_mode=outside, align_corners=True)  # (N, C, KS, S)
-    return cut.unflatten(2, (particles, side)).transpose(1, 2)
+    return cut.view(count, -1, particles, side, side).transpose(1, 2)
 
 
 def paste_weights(place: Tensor, box: Tensor, side: int, size: int) -> Tensor:
