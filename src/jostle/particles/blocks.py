@@ -5,7 +5,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from jostle.particles.config import DLPConfig, Plan
+from jostle.particles.config import DLPConfig, Padding, Plan
 
 
 class Block(nn.Module):
@@ -19,6 +19,7 @@ class Block(nn.Module):
         *,
         kernel: int = 3,
         stride: int = 1,
+        padding: Padding | None = None,
         norm: bool = True,
         double: bool = False,
     ) -> None:
@@ -30,7 +31,7 @@ class Block(nn.Module):
             kernel,
             stride,
             padding=kernel // 2,
-            padding_mode=config.padding,
+            padding_mode=padding or config.padding,
             bias=False,
         )
         groups = 4 if outputs % 4 == 0 else 5
@@ -45,13 +46,21 @@ class Block(nn.Module):
         return x
 
 
-def convolutions(plan: Plan, maps: int, config: DLPConfig, first_kernel: int = 3) -> nn.Sequential:
+def convolutions(
+    plan: Plan,
+    maps: int,
+    config: DLPConfig,
+    *,
+    first_kernel: int = 3,
+    padding: Padding | None = None,
+) -> nn.Sequential:
     """Convolve images by `plan`, then to `maps` maps by a bare 1 × 1 convolution (0: without)."""
     layers: list[nn.Module] = []
     channels = 3
     for index, (outputs, stride) in enumerate(plan):
         kernel = 3 if index else first_kernel
-        layers.append(Block(channels, outputs, config, kernel=kernel, stride=stride))
+        block = Block(channels, outputs, config, kernel=kernel, stride=stride, padding=padding)
+        layers.append(block)
         channels = outputs
     if maps:
         layers.append(nn.Conv2d(channels, maps, 1))

@@ -8,6 +8,9 @@ from jostle.core.errors import require
 Plan = tuple[tuple[int, int], ...]
 """Convolutions one after the other: channels and stride of each."""
 
+Padding = Literal["replicate", "zeros"]
+"""What lies beyond the input of a convolution."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DLPConfig:
@@ -55,14 +58,18 @@ class DLPConfig:
     cameras: int = 2
     """Views with a background of their own; for learned images only."""
 
-    padding: Literal["replicate", "zeros"] = "replicate"
-    """How convolutions go beyond their input."""
+    padding: Padding = "replicate"
+    """How convolutions go beyond their input; those over patches always replicate."""
     border: Literal["zeros", "edge"] = "zeros"
     """What glimpses see beyond the image: black, or its outermost pixels."""
     norm_eps: float = 1e-4
     """Added to variances by the group norms."""
     conv_start: float = 0.01
     """Deviation of convolution weights at the start."""
+    heat_start: float = 0.01
+    """Deviation of the weights that make heatmaps: larger, and edges are proposed from step 0."""
+    feature_gain: float = 1.0
+    """Factor on the weights that make features at the start: larger, and they tell more."""
     zero_heads: bool = False
     """Whether heads start at zero: anchored places and sizes, small noise."""
     offset_start: float = 0.01
@@ -179,6 +186,8 @@ LITE_DLP = DLPConfig(
     border="edge",
     norm_eps=1e-5,
     conv_start=0.02,
+    heat_start=0.5,
+    feature_gain=10.0,
     zero_heads=True,
     scale_delta=True,
     bounded_beta=True,
@@ -187,7 +196,6 @@ LITE_DLP = DLPConfig(
     offset_prior=0.1,
     box_prior=14 / 128,
     scale_prior=0.2,
-    beta_prior=0.01,
     chamfer=0.005,
     balance=0.01,
     by_transparency=True,

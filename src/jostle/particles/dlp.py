@@ -48,6 +48,7 @@ class DLP(nn.Module):
         self.background_decoder = BackgroundDecoder(config) if conv else None
         self.background_images = None if conv else BackgroundImages(config)
         start(self, config.conv_start)
+        nn.init.normal_(self.encoder.prior.heat.weight, 0.0, config.heat_start)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -97,6 +98,8 @@ class DLP(nn.Module):
         drawn = self._draw(images, frames.shape[1], self.phase(step), rng)
         terms = self._divergences(drawn)
         on = drawn.particles.transparency.sum(1)  # (N,)
+        if drawn.picture is None:
+            on = on.detach()
         crowd = on.square().mean()
         if drawn.picture is None:
             image = (drawn.glimpses - drawn.decoded[:, :, 1:]).square().sum((2, 3, 4)).mean()
@@ -164,6 +167,8 @@ class DLP(nn.Module):
         }  # (N, K) each
         if config.by_transparency:
             there = drawn.particles.transparency
+            if drawn.picture is None:  # nothing speaks for being there yet
+                there = there.detach()
             each = {name: term * there for name, term in each.items()}
         each["transparency"] = found.transparency.divergence(config.beta_prior)
         terms = {name: term.sum(1).mean() for name, term in each.items()}

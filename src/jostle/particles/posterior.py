@@ -76,9 +76,10 @@ class ParticleEncoder(nn.Module):
         self.prior = PatchPrior(config)
         self.attributes = AttributeEncoder(config)
         self.appearance = GlimpseReader(config, 2 * config.features)
-        if config.zero_heads:
-            head = self.appearance.head
-            with torch.no_grad():
+        head = self.appearance.head
+        with torch.no_grad():
+            head.weight[: config.features] *= config.feature_gain
+            if config.zero_heads:
                 head.weight[config.features :] = 0.0
                 head.bias[:] = 0.0
                 head.bias[config.features :] = 2 * math.log(config.feature_start)

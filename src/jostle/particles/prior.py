@@ -57,13 +57,15 @@ class PatchPrior(nn.Module):
     def __init__(self, config: DLPConfig) -> None:
         """Propose by `config`."""
         super().__init__()
-        self.convs = convolutions(config.prior_plan, 1, config)
+        # With black beyond the edges, even an empty patch would seem to show something.
+        self.convs = convolutions(config.prior_plan, 0, config, padding="replicate")
+        self.heat = nn.Conv2d(config.prior_plan[-1][0], 1, 1)
         self._patch, self._size, self._kept = config.patch, config.image, config.proposals
 
     def forward(self, images: Tensor) -> Tensor:
         """Propose places (N, L, 2), the most certain first."""
         patches = patches_of(images, self._patch)  # (N, P, 3, patch, patch)
-        heat = self.convs(patches.flatten(0, 1))[:, 0]  # (NP, h, w)
+        heat = self.heat(self.convs(patches.flatten(0, 1)))[:, 0]  # (NP, h, w)
         spot = spatial_softmax(heat.unflatten(0, patches.shape[:2]))
         places = to_image(spot.place, self._patch, self._size)  # (N, P, 2)
         best = spot.score.detach().argsort(dim=1, stable=True)[:, : self._kept]  # (N, L)
