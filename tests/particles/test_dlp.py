@@ -1,6 +1,7 @@
 """The whole particle model: what it is given, what it gives, and that it learns."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -197,3 +198,13 @@ def test_views_that_have_no_background_are_refused():
 def test_sizes_that_do_not_fit_are_refused(change, words):
     with pytest.raises(BadValueError, match=words):
         replace(TINY, **change)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_plain_encoder_of_the_benchmarks_finds_the_same(name, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
+    from plain_dlp import PlainEncoder
+
+    made, seen = model(name), frames(name, 2, 2)
+    plain, ours = PlainEncoder(made)(seen).values, made.particles(seen).values
+    torch.testing.assert_close(plain, ours, rtol=1e-4, atol=1e-4)
