@@ -6,13 +6,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from synthetic import TINY  # noqa: E402
+
 from jostle.core.particles import Particles  # noqa: E402
 from jostle.particles.compose import EPS, compose, five_sums, picture  # noqa: E402
 from jostle.particles.config import LITE_DLP, PAPER_DLP  # noqa: E402
 from jostle.particles.dlp import DLP  # noqa: E402
 from jostle.particles.glimpse import paste  # noqa: E402
 from jostle.particles.prior import patches_of, spatial_softmax, to_image  # noqa: E402
-from synthetic import TINY  # noqa: E402
 
 EXACT = replace(TINY, joint="canvas")
 

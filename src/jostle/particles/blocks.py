@@ -5,7 +5,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from jostle.particles.config import DLPConfig, Padding, Plan
+from jostle.particles.config import DLPConfig, Plan
 
 
 class Block(nn.Module):
@@ -19,7 +19,6 @@ class Block(nn.Module):
         *,
         kernel: int = 3,
         stride: int = 1,
-        padding: Padding | None = None,
         norm: bool = True,
         double: bool = False,
     ) -> None:
@@ -31,7 +30,7 @@ class Block(nn.Module):
             kernel,
             stride,
             padding=kernel // 2,
-            padding_mode=padding or config.padding,
+            padding_mode=config.padding,
             bias=False,
         )
         groups = 4 if outputs % 4 == 0 else 5
@@ -46,21 +45,13 @@ class Block(nn.Module):
         return x
 
 
-def convolutions(
-    plan: Plan,
-    maps: int,
-    config: DLPConfig,
-    *,
-    first_kernel: int = 3,
-    padding: Padding | None = None,
-) -> nn.Sequential:
+def convolutions(plan: Plan, maps: int, config: DLPConfig, first_kernel: int = 3) -> nn.Sequential:
     """Convolve images by `plan`, then to `maps` maps by a bare 1 × 1 convolution (0: without)."""
     layers: list[nn.Module] = []
     channels = 3
     for index, (outputs, stride) in enumerate(plan):
         kernel = 3 if index else first_kernel
-        block = Block(channels, outputs, config, kernel=kernel, stride=stride, padding=padding)
-        layers.append(block)
+        layers.append(Block(channels, outputs, config, kernel=kernel, stride=stride))
         channels = outputs
     if maps:
         layers.append(nn.Conv2d(channels, maps, 1))

@@ -8,9 +8,6 @@ from jostle.core.errors import require
 Plan = tuple[tuple[int, int], ...]
 """Convolutions one after the other: channels and stride of each."""
 
-Padding = Literal["replicate", "zeros"]
-"""What lies beyond the input of a convolution."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class DLPConfig:
@@ -58,7 +55,7 @@ class DLPConfig:
     cameras: int = 2
     """Views with a background of their own; for learned images only."""
 
-    padding: Padding = "replicate"
+    padding: Literal["replicate", "zeros"] = "replicate"
     """How convolutions go beyond their input; those over patches always replicate."""
     border: Literal["zeros", "edge"] = "zeros"
     """What glimpses see beyond the image: black, or its outermost pixels."""

@@ -3,6 +3,7 @@
 N images, P patches, L proposals.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -58,7 +59,8 @@ class PatchPrior(nn.Module):
         """Propose by `config`."""
         super().__init__()
         # With black beyond the edges, even an empty patch would seem to show something.
-        self.convs = convolutions(config.prior_plan, 0, config, padding="replicate")
+        config = replace(config, padding="replicate")
+        self.convs = convolutions(config.prior_plan, 0, config)
         self.heat = nn.Conv2d(config.prior_plan[-1][0], 1, 1)
         self._patch, self._size, self._kept = config.patch, config.image, config.proposals
 

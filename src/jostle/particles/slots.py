@@ -94,18 +94,16 @@ class SlotAttention(nn.Module):
         self.value = nn.Linear(inputs, width, bias=False)
         self.query = nn.Linear(width, width, bias=False)
         self.update = nn.GRUCell(width, width)
-        self.grow = nn.Sequential(
-            nn.Linear(width, config.hidden), nn.ReLU(), nn.Linear(config.hidden, width)
-        )
+        self.widen, self.narrow = nn.Linear(width, config.hidden), nn.Linear(config.hidden, width)
         self._start()
 
     def _start(self) -> None:
-        for part in (self.key, self.value, self.query, self.grow[2]):
+        for part in (self.key, self.value, self.query, self.narrow):
             nn.init.xavier_uniform_(part.weight)
-        nn.init.kaiming_uniform_(self.grow[0].weight, nonlinearity="relu")
+        nn.init.kaiming_uniform_(self.widen.weight, nonlinearity="relu")
         nn.init.xavier_uniform_(self.update.weight_ih)
         nn.init.orthogonal_(self.update.weight_hh)
-        for bias in (self.grow[0].bias, self.grow[2].bias):
+        for bias in (self.widen.bias, self.narrow.bias):
             nn.init.zeros_(bias)
         for bias in (self.update.bias_ih, self.update.bias_hh):
             nn.init.zeros_(bias)
@@ -132,7 +130,7 @@ class SlotAttention(nn.Module):
         share = share / share.sum(1, keepdim=True)
         seen = torch.bmm(share.transpose(1, 2), value)  # (N, K, width)
         slots = self.update(seen.flatten(0, 1), slots.flatten(0, 1)).view(seen.shape)
-        return slots + self.grow(self.norm_hidden(slots))
+        return slots + self.narrow(F.relu(self.widen(self.norm_hidden(slots))))
 
 
 class SlotModel(nn.Module):
