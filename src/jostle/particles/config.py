@@ -79,6 +79,8 @@ class DLPConfig:
     """Whether scales are told as differences from the logit of the glimpse's own size."""
     bounded_beta: bool = False
     """Whether transparency has one bounded logit, not two free concentrations."""
+    sample_beta: bool = True
+    """Whether training samples transparency; its mean is calmer: particles do not flicker."""
     joint: Literal["canvas", "patch"] = "canvas"
     """Where alpha is squared: on a canvas per particle (exact), or before one summed paste."""
     appearance_moves: bool = True
@@ -188,11 +190,13 @@ LITE_DLP = DLPConfig(
     zero_heads=True,
     scale_delta=True,
     bounded_beta=True,
+    sample_beta=False,
     joint="patch",
     appearance_moves=False,
     offset_prior=0.1,
     box_prior=14 / 128,
     scale_prior=0.2,
+    beta_prior=0.03,
     chamfer=0.005,
     balance=0.01,
     by_transparency=True,

@@ -121,7 +121,8 @@ class DLP(nn.Module):
         config = self.config
         found = self.encoder.find(images)
         place, scale = found.place.sample(rng), found.scale.sample(rng)
-        depth, transparency = found.depth.sample(rng)[..., 0], found.transparency.sample(rng)
+        depth, beta = found.depth.sample(rng)[..., 0], found.transparency
+        transparency = beta.sample(rng) if config.sample_beta else beta.mean
         if phase == "warmup":
             place = place.detach()
         if phase != "normal":
