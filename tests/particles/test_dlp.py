@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 from synthetic import TINY, squares  # noqa: E402
 
+from jostle.core import checkpoint  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.core.particles import Particles  # noqa: E402
 from jostle.particles.config import DLPConfig  # noqa: E402
@@ -231,3 +232,15 @@ def test_the_plain_encoder_of_the_benchmarks_finds_the_same(name, monkeypatch):
     made, seen = model(name), frames(name, 2, 2)
     plain, ours = PlainEncoder(made)(seen).values, made.particles(seen).values
     torch.testing.assert_close(plain, ours, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_survive_a_checkpoint(name, tmp_path):
+    made, seen = model(name), frames(name)
+    made.begin(seen)
+    checkpoint.save(tmp_path / "dlp.safetensors", made.state_dict(), {})
+    tensors, _ = checkpoint.load(tmp_path / "dlp.safetensors")
+    other = DLP(MODELS[name])
+    checkpoint.fill(other, tensors, "", "the particles")
+    assert (other.encode(seen).values == made.encode(seen).values).all()
+    assert (other.reconstruct(seen) == made.reconstruct(seen)).all()

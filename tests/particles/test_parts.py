@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 torch = pytest.importorskip("torch")
-
 from synthetic import TINY  # noqa: E402
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from jostle.core.particles import Particles  # noqa: E402
 from jostle.particles.compose import EPS, compose, five_sums, picture  # noqa: E402
@@ -40,6 +40,21 @@ def test_the_paper_model_has_the_originals_size():
 def test_the_lite_model_describes_particles_alike():
     assert DLP(LITE_DLP).shape == DLP(PAPER_DLP).shape == (24, 9)
     assert size(DLP(LITE_DLP).encoder) < size(DLP(PAPER_DLP).encoder) / 2
+
+
+def test_the_lite_model_does_a_tenth_of_the_work():
+    frames, work = torch.zeros(1, 2, 128, 128, 3, dtype=torch.uint8), {}
+    for config in (PAPER_DLP, LITE_DLP):
+        model = DLP(config)
+        with torch.no_grad(), FlopCounterMode(display=False) as training:
+            model.loss(frames, 1_000_000)
+        with FlopCounterMode(display=False) as encoding:
+            model.encode(frames)
+        work[config.passes] = [c.get_total_flops() / 4e6 for c in (training, encoding)]
+    paper, lite = work[2], work[1]  # millions of multiplications per image
+    assert paper == pytest.approx([2_953 + 63, 903], rel=1e-3)  # 63 of them for pasting
+    assert lite[0] < paper[0] / 20
+    assert lite[1] < paper[1] / 10
 
 
 def test_a_flat_heatmap_is_spread_out_and_in_the_middle():

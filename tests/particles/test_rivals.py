@@ -13,7 +13,7 @@ from jostle.particles.slots import LITE_SLOTS, PAPER_SLOTS, SlotModel  # noqa: E
 from jostle.particles.vae import LITE_VAE, PAPER_VAE, VAE, edge_distance  # noqa: E402
 
 TINY_VAE = replace(
-    LITE_VAE, image=32, multipliers=(1, 2, 2), latents=16, hidden=64, maps=16, attend_at=(16,)
+    LITE_VAE, image=32, multipliers=(1, 2, 2), latents=16, hidden=64, maps=16, cameras=1
 )
 TINY_SLOTS = replace(LITE_SLOTS, image=32, slots=4, channels=16, width=16, hidden=32)
 RIVALS = {"vae": (VAE, TINY_VAE), "slots": (SlotModel, TINY_SLOTS)}
@@ -98,6 +98,11 @@ def test_edges_do_not_see_brightness():
     images = torch.rand(1, 3, 16, 16)
     assert edge_distance(images, images + 0.3).item() == pytest.approx(0.0, abs=1e-6)
     assert edge_distance(images, images.flip(-1)).item() > 0.1
+
+
+def test_views_without_a_median_are_refused():
+    with pytest.raises(BadValueError, match="median frames of 1 cameras"):
+        model("vae").begin(squares(2, views=2)[0])
 
 
 def test_sizes_that_do_not_fit_are_refused():

@@ -45,6 +45,8 @@ class VAEConfig:
     """Weight of differences of neighboring pixels, on a pyramid of three sizes."""
     foreground: float = 0.0
     """How much more a pixel counts that is far from the median frame."""
+    cameras: int = 2
+    """Views with a median frame of their own; for `foreground` only."""
 
     def __post_init__(self) -> None:
         """Refuse sizes that do not fit each other."""
@@ -184,7 +186,7 @@ class VAE(nn.Module):
         self.write = nn.Sequential(
             nn.Linear(config.latents, config.hidden), nn.ReLU(), nn.Linear(config.hidden, flat)
         )
-        self.register_buffer("median", torch.zeros(1, 3, config.image, config.image))
+        self.register_buffer("median", torch.zeros(config.cameras, 3, config.image, config.image))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -206,8 +208,11 @@ class VAE(nn.Module):
     @torch.no_grad()
     def begin(self, frames: Tensor) -> None:
         """Before training: remember the median of frames (B, V, H, W, 3), for `foreground`."""
+        if not self.config.foreground:
+            return
         images = images_of(frames, self.config.image)
-        self.median = images.view(*frames.shape[:2], *images.shape[1:]).median(0).values
+        self._know(frames.shape[1])
+        self.median.copy_(images.view(*frames.shape[:2], *images.shape[1:]).median(0).values)
 
     def loss(
         self, frames: Tensor, step: int, rng: torch.Generator | None = None
@@ -218,6 +223,7 @@ class VAE(nn.Module):
         drawn = (self._draw(belief.sample(rng)) + 1) / 2
         gap = 2 * (images - drawn).abs()
         if self.config.foreground:
+            self._know(frames.shape[1])
             median = self.median.repeat(len(images) // len(self.median), 1, 1, 1)
             weight = 1 + self.config.foreground * (images - median).abs().amax(1, keepdim=True)
             gap = gap * weight
@@ -229,6 +235,14 @@ class VAE(nn.Module):
         total = terms["pixels"] + self.config.edges * terms["edges"]
         total = total + self.config.beta * terms["divergence"]
         return total, {name: value.detach() for name, value in {"loss": total, **terms}.items()}
+
+    def _know(self, views: int) -> None:
+        cameras = self.config.cameras
+        require(
+            views == cameras,
+            f"This model knows the median frames of {cameras} cameras, but the frames have {views} "
+            "views. Set cameras to the number of views, in the order of training.",
+        )
 
     def _believe(self, images: Tensor) -> Normal:
         mean, logvar = self.read(self.convs(2 * images - 1).flatten(1)).chunk(2, dim=-1)
