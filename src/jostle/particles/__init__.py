@@ -1,0 +1,1 @@
+"""Pixels to entities: deep latent particles and their rivals. No simulator here."""

@@ -1,0 +1,210 @@
+"""Slot Attention: an image as ten slots that compete for its pixels; a rival of particles."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from jostle.core.entities import Entities
+from jostle.core.errors import require
+from jostle.particles.frames import frames_of, images_of
+
+_START = 8
+"""Side of the maps that slots are broadcast to, in pixels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotConfig:
+    """Sizes of the slot model; the defaults are those of the released code."""
+
+    image: int = 128
+    """Height and width of the frames, in pixels."""
+    shrink: int = 1
+    """Factor by which frames are averaged down before anything looks at them."""
+    slots: int = 10
+    """Entities per image."""
+    width: int = 64
+    """Features of a slot."""
+    channels: int = 64
+    """Channels of the convolutions."""
+    hidden: int = 128
+    """Hidden layer behind the recurrent update."""
+    rounds: int = 2
+    """Rounds of attention without gradient; one more follows with gradient."""
+    seed: int = 0
+    """Seed of the fixed noise that slots start from when encoding."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that the decoder cannot reach."""
+        require(
+            self.image % self.shrink == 0 and _START << self.doublings == self.side,
+            f"The decoder draws {_START}, {2 * _START}, {4 * _START}, ... px, but {self.image} px "
+            f"shrunk {self.shrink} times are {self.image / self.shrink:g} px.",
+        )
+        require(self.slots >= 1, f"There must be at least 1 slot, not {self.slots}.")
+
+    @property
+    def side(self) -> int:
+        """Side of the images that the model works on, in pixels."""
+        return self.image // self.shrink
+
+    @property
+    def doublings(self) -> int:
+        """How often the decoder doubles."""
+        return (self.side // _START).bit_length() - 1
+
+
+PAPER_SLOTS = SlotConfig()
+"""The slot baseline of the paper."""
+LITE_SLOTS = SlotConfig(shrink=2, channels=32)
+"""The same slots from images of half the size, with half the channels."""
+
+
+class Places(nn.Module):
+    """Add to every pixel where it is."""
+
+    grid: Tensor
+
+    def __init__(self, side: int, channels: int) -> None:
+        """Serve maps of `side` × `side` pixels."""
+        super().__init__()
+        line = torch.linspace(0, 1, side)
+        y, x = torch.meshgrid(line, line, indexing="ij")
+        self.register_buffer("grid", torch.stack((y, x, 1 - y, 1 - x), -1), persistent=False)
+        self.linear = nn.Linear(4, channels)
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """Map (N, c, h, w) to the same shape."""
+        return maps + self.linear(self.grid).permute(2, 0, 1)
+
+
+class SlotAttention(nn.Module):
+    """Slots compete for pixels, and take in what they win."""
+
+    def __init__(self, config: SlotConfig, inputs: int) -> None:
+        """Read tokens of `inputs` features."""
+        super().__init__()
+        width = config.width
+        self.rounds = config.rounds
+        self.mean, self.logstd = (nn.Parameter(torch.empty(1, 1, width)) for _ in range(2))
+        self.norm_tokens, self.norm_slots = nn.LayerNorm(inputs), nn.LayerNorm(width)
+        self.norm_hidden = nn.LayerNorm(width)
+        self.key = nn.Linear(inputs, width, bias=False)
+        self.value = nn.Linear(inputs, width, bias=False)
+        self.query = nn.Linear(width, width, bias=False)
+        self.update = nn.GRUCell(width, width)
+        self.widen, self.narrow = nn.Linear(width, config.hidden), nn.Linear(config.hidden, width)
+        self._start()
+
+    def _start(self) -> None:
+        for part in (self.key, self.value, self.query, self.narrow):
+            nn.init.xavier_uniform_(part.weight)
+        nn.init.kaiming_uniform_(self.widen.weight, nonlinearity="relu")
+        nn.init.xavier_uniform_(self.update.weight_ih)
+        nn.init.orthogonal_(self.update.weight_hh)
+        for bias in (self.widen.bias, self.narrow.bias):
+            nn.init.zeros_(bias)
+        for bias in (self.update.bias_ih, self.update.bias_hh):
+            nn.init.zeros_(bias)
+        for start in (self.mean, self.logstd):
+            nn.init.xavier_uniform_(start)
+
+    def forward(self, tokens: Tensor, noise: Tensor) -> Tensor:
+        """Fill slots (N, K, width) from tokens (N, P, inputs), starting by `noise` (N, K, width).
+
+        Only the last round is differentiated, so where slots start from is never learnt; the
+        released code has it so.
+        """
+        tokens = self.norm_tokens(tokens)
+        key, value = self.key(tokens), self.value(tokens)  # (N, P, width)
+        slots = self.mean + self.logstd.exp() * noise
+        with torch.no_grad():
+            for _ in range(self.rounds):
+                slots = self._round(slots, key, value)
+        return self._round(slots.detach(), key, value)
+
+    def _round(self, slots: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        query = self.query(self.norm_slots(slots)) * slots.shape[-1] ** -0.5
+        share = torch.bmm(key, query.transpose(1, 2)).softmax(-1) + 1e-8  # (N, P, K)
+        share = share / share.sum(1, keepdim=True)
+        seen = torch.bmm(share.transpose(1, 2), value)  # (N, K, width)
+        slots = self.update(seen.flatten(0, 1), slots.flatten(0, 1)).view(seen.shape)
+        return slots + self.narrow(F.relu(self.widen(self.norm_hidden(slots))))
+
+
+class SlotModel(nn.Module):
+    """The model, with the face of every other encoder."""
+
+    noise: Tensor
+
+    def __init__(self, config: SlotConfig) -> None:
+        """Build by `config`; weights come from torch's global stream."""
+        super().__init__()
+        self.config = config
+        channels, width = config.channels, config.width
+        convs: list[nn.Module] = []
+        for index in range(4):
+            convs.append(nn.Conv2d(channels if index else 3, channels, 5, padding=2))
+            convs.append(nn.LeakyReLU(0.01))
+        self.convs = nn.Sequential(*convs, Places(config.side, channels))
+        self.tokens = nn.Sequential(
+            nn.Linear(channels, channels), nn.LeakyReLU(0.01), nn.Linear(channels, channels)
+        )
+        self.attend = SlotAttention(config, channels)
+        drawn: list[nn.Module] = [Places(_START, width)]
+        for index in range(config.doublings):
+            inputs = channels if index else width
+            drawn.append(nn.ConvTranspose2d(inputs, channels, 5, 2, padding=2, output_padding=1))
+            drawn.append(nn.LeakyReLU(0.01))
+        drawn += [nn.ConvTranspose2d(channels, channels, 5, padding=2), nn.LeakyReLU(0.01)]
+        self.unconvs = nn.Sequential(*drawn, nn.ConvTranspose2d(channels, 4, 3, padding=1))
+        fixed = torch.Generator().manual_seed(config.seed)
+        self.register_buffer("noise", torch.randn(1, config.slots, width, generator=fixed))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Entities per view and width of an entity."""
+        return self.config.slots, self.config.width
+
+    @torch.no_grad()
+    def encode(self, frames: Tensor) -> Entities:
+        """Slots (B, V, K, width) of frames (B, V, H, W, 3) uint8; all visible, deterministic."""
+        images = self._shrunk(images_of(frames, self.config.image))
+        slots = self._slots(images, self.noise)
+        return Entities.all_visible(slots.view(*frames.shape[:2], *self.shape))
+
+    @torch.no_grad()
+    def reconstruct(self, frames: Tensor) -> Tensor:
+        """What the slots of frames (B, V, H, W, 3) uint8 look like, in the same form."""
+        images = self._shrunk(images_of(frames, self.config.image))
+        drawn = (self._draw(self._slots(images, self.noise)) + 1) / 2
+        full = F.interpolate(drawn, size=(self.config.image,) * 2, mode="bilinear")
+        return frames_of(full, frames.shape[1])
+
+    def begin(self, frames: Tensor) -> None:
+        """Before training: nothing to prepare, but the frames must be such."""
+        images_of(frames[:1], self.config.image)
+
+    def loss(
+        self, frames: Tensor, step: int, rng: torch.Generator | None = None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """What training minimizes: the mean squared error; the same at every `step`."""
+        images = self._shrunk(images_of(frames, self.config.image))
+        noise = self.noise.new_empty(len(images), *self.noise.shape[1:]).normal_(generator=rng)
+        drawn = self._draw(self._slots(images, noise))
+        total = (2 * images - 1 - drawn).square().mean()
+        return total, {"loss": total.detach(), "pixels": total.detach()}
+
+    def _shrunk(self, images: Tensor) -> Tensor:
+        return F.avg_pool2d(images, self.config.shrink) if self.config.shrink > 1 else images
+
+    def _slots(self, images: Tensor, noise: Tensor) -> Tensor:
+        tokens = self.tokens(self.convs(2 * images - 1).flatten(2).transpose(1, 2))  # (N, P, c)
+        return self.attend(tokens, noise.expand(len(images), -1, -1))
+
+    def _draw(self, slots: Tensor) -> Tensor:
+        maps = slots.flatten(0, 1)[..., None, None].expand(-1, -1, _START, _START)
+        drawn = self.unconvs(maps)  # (NK, 4, H, W)
+        drawn = drawn.view(*slots.shape[:2], *drawn.shape[1:])
+        return (drawn[:, :, :3] * drawn[:, :, 3:].softmax(1)).sum(1)
