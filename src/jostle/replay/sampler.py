@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -87,19 +87,20 @@ class HindsightSampler:
         episode = self.rng.integers(0, len(held), size)
         step = self.rng.integers(0, steps, size)
         step[:relabeled] = self.rng.integers(0, steps - 1, relabeled) if relabeled else 0
-        goals, seen = held.goals[episode], held.goals_visible[episode]  # copies
-        desired = held.desired[episode]
+        goals, seen = held.goals.take(episode, 0), held.goals_visible.take(episode, 0)  # copies
+        desired = held.desired.take(episode, 0)
         if relabeled:
             rows = slice(0, relabeled)
             found = self._relabel(held, episode[rows], step[rows])
             goals[rows], seen[rows], desired[rows] = found
         reward, ahead = self._returns(held, episode, step, desired)
+        then = step + ahead
         return Batch(
-            _entities(held.states[episode, step], held.visible[episode, step]),
+            _entities(_at(held.states, episode, step), _at(held.visible, episode, step)),
             _entities(goals, seen),
-            torch.from_numpy(held.actions[episode, step]),
+            torch.from_numpy(_at(held.actions, episode, step)),
             torch.from_numpy(reward),
-            _entities(held.states[episode, step + ahead], held.visible[episode, step + ahead]),
+            _entities(_at(held.states, episode, then), _at(held.visible, episode, then)),
             torch.from_numpy(np.power(self._gamma, ahead, dtype=np.float32)),
         )
 
@@ -111,7 +112,7 @@ class HindsightSampler:
         total = np.zeros(len(step), np.float32)
         for k in range(self._config.n_step):
             moment = step + np.minimum(k + 1, ahead)
-            found = self._reward(held.achieved[episode, moment], desired)
+            found = self._reward(_at(held.achieved, episode, moment), desired)
             total += np.where(k < ahead, np.float32(self._gamma**k) * found, np.float32(0.0))
         return total, ahead
 
@@ -120,7 +121,13 @@ class HindsightSampler:
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
         """Goal entities, their mask and coordinates from later moments."""
         # The paper never takes the very last moment as a goal.
-        last, count = held.actions.shape[1] - 1, held.achieved.shape[2]
+        last, count, first = held.actions.shape[1] - 1, held.achieved.shape[2], self._form.first
+        if first == 0 or (self._config.strategy == "future" and not self._form.shared):
+            # Always so for whole sets, such as particles, in which nobody knows who is who.
+            moment = future(step, last, self.rng)  # (B,), one for all
+            values = _at(held.states, episode, moment)[:, :, first:] * self._form.columns
+            seen = _at(held.visible, episode, moment)[:, :, first:]
+            return values, seen, _at(held.achieved, episode, moment)
         if self._config.strategy == "per-object":
             paths = held.achieved[episode]  # (B, T+1, N, w)
             moments = per_object(step, last, paths, self._config.apart, self.rng)
@@ -131,10 +138,6 @@ class HindsightSampler:
             chosen = self.rng.integers(0, count, len(step))[:, None]
             objects = np.broadcast_to(chosen, moments.shape)
         desired = held.achieved[rows, moments, objects]  # (B, N, w)
-        first = self._form.first
-        if first == 0:  # whole sets, such as particles: one moment for all
-            values, seen = held.states[episode, moments[:, 0]], held.visible[episode, moments[:, 0]]
-            return values * self._form.columns, seen, desired
         values = held.states[rows, moments, :, first + objects].swapaxes(1, 2)  # (B, V, N, D)
         seen = held.visible[rows, moments, :, first + objects].swapaxes(1, 2)
         values = values * self._form.columns
@@ -142,6 +145,12 @@ class HindsightSampler:
             own = held.goals[episode]
             values = np.where(self._form.places > 0, values, own)
         return values, seen, desired
+
+
+def _at(values: NDArray[Any], episode: Index, moment: Index) -> NDArray[Any]:
+    """Pick one moment of one episode per sample, (B, ...): `take` is several times faster."""
+    flat = values.reshape(-1, *values.shape[2:])
+    return flat.take(episode * values.shape[1] + moment, axis=0)
 
 
 def _entities(values: NDArray[np.float32], visible: NDArray[np.bool_]) -> Entities:
