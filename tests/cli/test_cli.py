@@ -156,6 +156,8 @@ def test_a_training_stops_between_rounds_when_asked_and_goes_on(tmp_path):
         (["train", "three-cubes-state", "--curriculum"], "range of objects"),
         (["train", "--resume", "nowhere"], "There is no run in nowhere"),
         (["curves", "nowhere"], "no metrics"),
+        (["curves"], "at least one folder"),
+        (["curves", "one", "--names", "a", "b"], "name of its own"),
     ],
 )
 def test_misuse_of_training_is_answered_in_words(words, says, tmp_path):
