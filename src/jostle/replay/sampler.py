@@ -125,8 +125,9 @@ class HindsightSampler:
         if first == 0 or (self._config.strategy == "future" and not self._form.shared):
             # Always so for whole sets, such as particles, in which nobody knows who is who.
             moment = future(step, last, self.rng)  # (B,), one for all
-            values = _at(held.states, episode, moment)[:, :, first:] * self._form.columns
-            seen = _at(held.visible, episode, moment)[:, :, first:]
+            wanted = slice(first, first + held.goals.shape[2])
+            values = _at(held.states, episode, moment)[:, :, wanted] * self._form.columns
+            seen = _at(held.visible, episode, moment)[:, :, wanted]
             return values, seen, _at(held.achieved, episode, moment)
         if self._config.strategy == "per-object":
             paths = held.achieved[episode]  # (B, T+1, N, w)
