@@ -1,5 +1,7 @@
 """Networks: the paper's sizes, and the laws of sets."""
 
+from dataclasses import replace
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -196,3 +198,18 @@ def test_attention_reads_bearings_as_if_they_were_added_to_keys_and_values():
     torch.testing.assert_close(weights, slow, rtol=1e-4, atol=1e-5)
     mixed = torch.einsum("cbhqs,cbqshd->cbqhd", slow, values).flatten(-2)
     torch.testing.assert_close(result, attend.out(mixed), rtol=1e-4, atol=1e-5)
+
+
+def test_an_action_with_a_place_keeps_the_laws_of_sets_and_is_felt():
+    torch.manual_seed(0)
+    critic = EITCritic(replace(FAST_NET, action_place=True), 6, 1, 3)
+    state, goal = sets(4, 1, 5), sets(4, 1, 3, seed=1)
+    action = torch.rand(4, 3, requires_grad=True)
+    values = critic(state, goal, action)
+    order = torch.tensor((0, 3, 1, 4, 2))  # the gripper stays first
+    turned = Entities(state.values[:, :, order], state.visible[:, :, order])
+    torch.testing.assert_close(critic(turned, goal, action), values, rtol=1e-4, atol=1e-5)
+    values.sum().backward()
+    assert (action.grad.abs() > 0).all()
+    with pytest.raises(ValueError, match="one view only"):
+        EITCritic(replace(FAST_NET, action_place=True), 6, 2, 3)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from jostle.core.entities import Entities
+from jostle.core.errors import require
 from jostle.nets.attention import Block
 from jostle.nets.bearings import PLACE, bearings, smooth
 from jostle.nets.config import NetConfig
@@ -68,7 +69,7 @@ class Trunk(nn.Module):
         here = torch.cat((place, here), dim=2)
         among, towards = bearings(here, here, self.waves), bearings(here, there, self.waves)
         steady = smooth(self.waves, among)  # (F,)
-        first = torch.arange(among.shape[1]) < 1
+        first = torch.arange(among.shape[1], device=among.device) < 1  # (S,)
         touched = (first[:, None] | first)[..., None]  # (S, S, 1)
         return (
             torch.where(touched, among * steady, among),
@@ -137,6 +138,7 @@ class EITCritic(nn.Module):
         super().__init__()
         self.trunk = Trunk(config, features, views, copies)
         self.action_entity, self.placed = config.action_entity, config.action_place
+        require(not self.placed or views == 1, "action_place is for true state: one view only.")
         self.embed_action = MLP((actions, 256, config.width), copies)
         self.head = MLP((2 * config.width, *config.head_hidden, 1), copies)
 
