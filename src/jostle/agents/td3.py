@@ -13,14 +13,10 @@ from torch.nn import functional as F
 from jostle.agents.build import Shapes, make_actor, make_critics
 from jostle.agents.config import TD3Config
 from jostle.core.entities import Entities
-from jostle.core.errors import JostleError
+from jostle.core.errors import NotFiniteError
 from jostle.nets.config import NetConfig
 from jostle.nets.normalize import Normalizer
 from jostle.replay.sampler import Batch
-
-
-class NotFiniteError(JostleError, ArithmeticError):
-    """A loss or an action is no longer a number."""
 
 
 class TD3Agent:

@@ -37,6 +37,10 @@ class FramesError(JostleError, OSError):
     """A folder of frames that is missing, unfinished, damaged, busy or full."""
 
 
+class NotFiniteError(JostleError, ArithmeticError):
+    """A loss or an action is no longer a number."""
+
+
 def require(claim: bool, message: str) -> None:
     """Raise `BadValueError` with `message` unless `claim` holds."""
     if not claim:

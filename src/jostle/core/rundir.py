@@ -41,13 +41,17 @@ class RunDir:
         """Weights of the best examination so far."""
         return self.path / "checkpoints" / "best.safetensors"
 
-    def create(self, experiment: dict[str, Any]) -> None:
-        """Start a new run; an existing one is never written over."""
+    def check_new(self) -> None:
+        """Refuse a folder that holds a run already."""
         if self.experiment.exists():
             raise BadValueError(
                 f"There is a run in {self.path} already. Go on with it by --resume {self.path}, "
                 "or choose another folder."
             )
+
+    def create(self, experiment: dict[str, Any]) -> None:
+        """Start a new run; an existing one is never written over."""
+        self.check_new()
         self.path.mkdir(parents=True, exist_ok=True)
         write_json(self.experiment, experiment)
         write_json(self.path / "provenance.json", provenance())
@@ -74,11 +78,11 @@ class RunDir:
         with self.metrics.open("a") as lines:
             lines.write(json.dumps(row) + "\n")
 
-    def trim(self, rounds: int) -> None:
-        """Drop the lines of rounds after `rounds`: a resumed run writes them again."""
+    def trim(self, last: int, key: str = "round") -> None:
+        """Drop the lines whose `key` is beyond `last`: a resumed run writes them again."""
         if self.metrics.is_file():
             rows = [json.loads(line) for line in self.metrics.read_text().splitlines()]
-            kept = [row for row in rows if row["round"] <= rounds]
+            kept = [row for row in rows if row[key] <= last]
             text = "".join(json.dumps(row) + "\n" for row in kept)
             fresh = self.metrics.with_suffix(".part")
             fresh.write_text(text)

@@ -8,12 +8,12 @@ from typing import Any
 from jostle.agents.saving import weights
 from jostle.core.checkpoint import save
 from jostle.core.rundir import RunDir
+from jostle.core.telemetry import Telemetry
 from jostle.replay.ring import Episodes
 from jostle.rollout.collect import as_entities
 from jostle.rollout.observer import Sets
 from jostle.training.experiment import Experiment
 from jostle.training.saving import restore_run, save_run
-from jostle.training.telemetry import Telemetry
 from jostle.training.workshop import Workshop, examine_agent
 
 Report = Callable[[dict[str, Any]], None]

@@ -10,9 +10,9 @@ from jostle.core.rundir import RunDir
 class Telemetry:
     """Writes what a run tells."""
 
-    def __init__(self, run: RunDir) -> None:
-        """Write into the run's folder."""
-        self._run = run
+    def __init__(self, run: RunDir, axis: str = "env_steps") -> None:
+        """Write into the run's folder; `axis` is the key that boards draw everything over."""
+        self._run, self._axis = run, axis
         self._board: Any = None
         self._bee: Any = None
 
@@ -23,9 +23,9 @@ class Telemetry:
             self._board, self._bee = _open_board(self._run), _open_bee(self._run)
         if self._board:
             for key, value in row.items():
-                self._board.add_scalar(key, value, row["env_steps"])
+                self._board.add_scalar(key, value, row[self._axis])
         if self._bee:
-            self._bee.log(row, step=row["env_steps"])
+            self._bee.log(row, step=row[self._axis])
 
     def close(self) -> None:
         """Flush the boards."""
