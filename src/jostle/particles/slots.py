@@ -32,7 +32,7 @@ class SlotConfig:
     """Hidden layer behind the recurrent update."""
     rounds: int = 2
     """Rounds of attention without gradient; one more follows with gradient."""
-    seed: int = 0
+    noise_seed: int = 0
     """Seed of the fixed noise that slots start from when encoding."""
 
     def __post_init__(self) -> None:
@@ -159,7 +159,7 @@ class SlotModel(nn.Module):
             drawn.append(nn.LeakyReLU(0.01))
         drawn += [nn.ConvTranspose2d(channels, channels, 5, padding=2), nn.LeakyReLU(0.01)]
         self.unconvs = nn.Sequential(*drawn, nn.ConvTranspose2d(channels, 4, 3, padding=1))
-        fixed = torch.Generator().manual_seed(config.seed)
+        fixed = torch.Generator().manual_seed(config.noise_seed)
         self.register_buffer("noise", torch.randn(1, config.slots, width, generator=fixed))
 
     @property
