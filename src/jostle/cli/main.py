@@ -14,6 +14,7 @@ VERBS: Catalog[str] = Catalog(
         "evaluate": "Score an agent with the paper's five metrics",
         "table": "Score many agents on many tasks, beside the paper's numbers",
         "collect": "Collect frames, and what they truly show, to learn seeing from",
+        "pretrain": "Train an encoder of frames, or go on with a run",
         "train": "Train an agent, or go on with a run",
         "curves": "Draw the learning curves of runs",
         "relay": "Go on with the queue of trainings while the cores would idle",
