@@ -182,6 +182,13 @@ class SlotModel(nn.Module):
         full = F.interpolate(drawn, size=(self.config.image,) * 2, mode="bilinear")
         return frames_of(full, frames.shape[1])
 
+    @torch.no_grad()
+    def masks(self, slots: Entities) -> Tensor:
+        """Share of each slot (B, V, K, width) in each pixel of the frame: (B, V, K, H, W)."""
+        share = self._parts(slots.values.flatten(0, 1))[1].squeeze(2)  # (N, K, h, w)
+        full = F.interpolate(share, size=(self.config.image,) * 2, mode="bilinear")
+        return full.view(*slots.values.shape[:3], *full.shape[2:])
+
     def begin(self, frames: Tensor) -> None:
         """Before training: nothing to prepare, but the frames must be such."""
         images_of(frames[:1], self.config.image)
@@ -204,7 +211,12 @@ class SlotModel(nn.Module):
         return self.attend(tokens, noise.expand(len(images), -1, -1))
 
     def _draw(self, slots: Tensor) -> Tensor:
+        colors, share = self._parts(slots)
+        return (colors * share).sum(1)
+
+    def _parts(self, slots: Tensor) -> tuple[Tensor, Tensor]:
+        """What each slot draws, (N, K, 3, h, w), and its share in each pixel, (N, K, 1, h, w)."""
         maps = slots.flatten(0, 1)[..., None, None].expand(-1, -1, _START, _START)
         drawn = self.unconvs(maps)  # (NK, 4, H, W)
         drawn = drawn.view(*slots.shape[:2], *drawn.shape[1:])
-        return (drawn[:, :, :3] * drawn[:, :, 3:].softmax(1)).sum(1)
+        return drawn[:, :, :3], drawn[:, :, 3:].softmax(1)
