@@ -1,0 +1,1 @@
+"""How well an encoder sees, against what the frames truly show."""
