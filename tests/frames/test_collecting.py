@@ -217,6 +217,27 @@ def test_other_seeds_and_policies_give_other_frames(whole, tmp_path):
         assert (Frames(tmp_path / str(number)).batch(range(4)) != first).any()
 
 
+def test_other_shapes_and_sizes_are_told_and_do_not_touch_older_collections(whole, tmp_path):
+    plain = SMALL.asked()
+    assert "shape" not in plain
+    assert "stretch" not in plain
+    before = (whole / "manifest.json").read_bytes()
+    collect(SMALL, 16 * PER_EPISODE, whole, PACE)
+    assert (whole / "manifest.json").read_bytes() == before
+    cubes = replace(SMALL, size=64)
+    stars, blocks = replace(cubes, shape="star"), replace(cubes, stretch=(2.0, 2.0))
+    size, asked = {}, {}
+    for number, wish in enumerate((cubes, stars, blocks)):
+        path = tmp_path / str(number)
+        collect(wish, 4 * PER_EPISODE, path, PACE)
+        known = Truth(path).batch(np.arange(16))
+        size[number] = np.median(known.whole[known.whole > 0])
+        asked[number] = json.loads((path / "manifest.json").read_text())["collections"][0]["asked"]
+    assert size[1] != size[0]
+    assert size[2] > 2 * size[0]
+    assert (asked[1]["shape"], asked[2]["stretch"]) == ("star", [2.0, 2.0])
+
+
 @pytest.mark.parametrize("task", ["AdjacentGoals", "OrderedPush", "Sorting", "SmallTable"])
 def test_advanced_episodes_hold_finished_objects_that_do_not_overlap(task, rng):
     env = TabletopVectorEnv(8, task, autoreset_mode="Disabled", threads=1)
@@ -243,6 +264,8 @@ def test_advanced_episodes_hold_finished_objects_that_do_not_overlap(task, rng):
         ("NCubes --frames 8 --colors rde", "colors are needed|Did you mean"),
         ("NCubes --frames 8 --cameras frnt", "Did you mean 'front'"),
         ("NCubes --frames 8 --size 4", "8 to 2048"),
+        ("NCubes --frames 8 --shape sta", "Did you mean 'star'"),
+        ("NCubes --frames 8 --stretch 1 99", "scale must lie in"),
     ],
 )
 def test_misuse_is_answered_in_words(words, says, tmp_path, capsys):

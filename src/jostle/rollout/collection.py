@@ -10,8 +10,11 @@ from jostle.envs.vector import TabletopVectorEnv
 from jostle.frames.manifest import Layout, plain
 from jostle.scene.colors import Color
 from jostle.tasks.recipe import PAPER_PALETTE
+from jostle.tasks.variations import Shape, Size, Variation
 
 PolicyName = Literal["random", "oracle", "mixed"]
+_LATER = ("shape", "stretch")
+"""Fields that are told only where they are used, so that older collections remain the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +29,10 @@ class Collection:
     """'fixed', 'random' (drawn from the palette for each episode), or one name per object."""
     palette: tuple[str, ...] = PAPER_PALETTE
     """Where random colors are drawn from."""
+    shape: str | None = None
+    """What objects are: cube, star or tee; the task's own shape by default."""
+    stretch: tuple[float, float] = (1.0, 1.0)
+    """Factors on the footprint along an object's x and y: 1 1.8 makes cuboids of cubes."""
     cameras: tuple[str, ...] = ("front", "side")
     """Who looks; every scene is seen by all of them."""
     size: int = 128
@@ -75,6 +82,9 @@ class Collection:
         """Everything that decides the frames, as plain data."""
         found = asdict(self)
         del found["truth"], found["truth_every"]
+        for later in _LATER:  # names that older folders do not have
+            if found[later] == getattr(type(self), later):
+                del found[later]
         return plain(found)
 
     def kept(self) -> dict[str, Any]:
@@ -90,7 +100,13 @@ class Collection:
             image_size=self.size, palette=self.palette, shadows=self.shadows,
             colors=self.colors if named else self.colors[0],
             objects=objects[0] if objects and len(objects) == 1 else objects,
+            variation=self.variation(),
         )  # fmt: skip
+
+    def variation(self) -> tuple[Variation, ...]:
+        """Other shapes and sizes, as environments take them."""
+        shaped = (Shape(self.shape),) if self.shape is not None else ()
+        return (*shaped, Size(*self.stretch)) if self.stretch != (1.0, 1.0) else shaped
 
     def layout(self, env: TabletopVectorEnv) -> Layout:
         """Describe the frames."""
