@@ -27,19 +27,24 @@ class CollectConfig:
 def run(argv: list[str]) -> None:
     """Collect with a bar, and say where the frames are."""
     config = tyro.cli(CollectConfig, prog="jostle collect", args=argv)
+    found = collect_with_bar(config.collection, config.frames, config.out, config.pace)
+    print(f"{found} frames of {config.collection.task} in {config.out}")
+
+
+def collect_with_bar(collection: Collection, frames: int, out: Path, pace: Pace) -> int:
+    """Bring a collection to so many frames; says how many there are now."""
     bar: tqdm | None = None
 
     def show(total: int, done: int) -> Progress:
         nonlocal bar
-        bar = tqdm(total=total, initial=done, desc=config.collection.task, unit="frame")
+        bar = tqdm(total=total, initial=done, desc=collection.task, unit="frame")
         return bar.update
 
     try:
-        found = collect(config.collection, config.frames, config.out, config.pace, show)
+        return collect(collection, frames, out, pace, show)
     except KeyboardInterrupt:
-        print(f"\nstopped; the same command goes on. Complete shards are in {config.out}")
+        print(f"\nstopped; the same command goes on. Complete shards are in {out}")
         raise
     finally:
         if bar is not None:
             bar.close()
-    print(f"{found} frames of {config.collection.task} in {config.out}")
