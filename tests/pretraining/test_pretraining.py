@@ -5,17 +5,23 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from synthetic_frames import tiny, write_frames  # noqa: E402
-
-from jostle.core.checkpoint import load  # noqa: E402
+from jostle.core.checkpoint import CheckpointError, load  # noqa: E402
+from jostle.core.errors import BadValueError, FramesError, UnknownNameError  # noqa: E402
+from jostle.particles.catalog import KINDS  # noqa: E402
 from jostle.particles.saving import load_encoder  # noqa: E402
-from jostle.pretraining.start import begin, go_on  # noqa: E402
+from jostle.presets.catalog import PRESETS  # noqa: E402
+from jostle.pretraining.config import read_pretraining, recipe  # noqa: E402
+from jostle.pretraining.start import AnotherPretrainingError, begin, go_on  # noqa: E402
+from jostle.pretraining.validation import validate  # noqa: E402
+from jostle.training.experiment import read_experiment  # noqa: E402
+from synthetic_frames import tiny, write_frames  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -96,11 +102,11 @@ def test_a_killed_run_goes_on_bit_by_bit(data, tmp_path):
         "from synthetic_frames import tiny\n"
         "from jostle.pretraining.start import begin, go_on\n"
         "data, folder = sys.argv[2], Path(sys.argv[3])\n"
-        "plan, quiet = tiny(data, steps=150, ema=0.9, save_every=7), lambda row: None\n"
+        "plan, quiet = tiny(data, steps=60, ema=0.9, save_every=7), lambda row: None\n"
         "there = (folder / 'checkpoints/last.safetensors').exists()\n"
         "(go_on(folder, quiet) if there else begin(plan, folder, quiet)).run()\n"
     )
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parents[1])
     command = [sys.executable, str(script), here, str(data), str(tmp_path / "killed")]
     metrics = tmp_path / "killed/metrics.jsonl"
     for patience in (0.1, 0.37):
@@ -113,6 +119,124 @@ def test_a_killed_run_goes_on_bit_by_bit(data, tmp_path):
         time.sleep(patience)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    subprocess.run(command, check=True)
-    begin(tiny(data, steps=150, ema=0.9, save_every=7), tmp_path / "whole", quiet).run()
+    go_on(tmp_path / "killed", quiet).run()
+    begin(tiny(data, steps=60, ema=0.9, save_every=7), tmp_path / "whole", quiet).run()
     same(tmp_path / "killed", tmp_path / "whole")
+
+
+def test_frames_that_come_later_do_not_change_a_run(data, tmp_path):
+    write_frames(tmp_path / "frames")
+    begin(tiny(tmp_path / "frames"), tmp_path / "whole", quiet).run()
+    begin(tiny(tmp_path / "frames"), tmp_path / "later", quiet)
+    write_frames(tmp_path / "frames", task="More")
+    trainer = go_on(tmp_path / "later", quiet)
+    assert len(trainer.bench.frames) == 2 * trainer.plan.scenes
+    trainer.run()
+    same(tmp_path / "later", tmp_path / "whole")
+
+
+def test_other_frames_are_refused_and_moved_ones_are_welcome(data, tmp_path):
+    begin(tiny(data), tmp_path / "run", quiet)
+    write_frames(tmp_path / "other", task="Other", episodes=30)
+    with pytest.raises(CheckpointError, match="not those this run began with"):
+        go_on(tmp_path / "run", quiet, data=tmp_path / "other")
+    (tmp_path / "moved").symlink_to(data)
+    go_on(tmp_path / "run", quiet, data=tmp_path / "moved")
+
+
+@pytest.mark.parametrize("kind", ["dlp", "vae"])
+def test_a_run_can_start_from_weights_alone(kind, data, tmp_path):
+    begin(tiny(data, kind, ema=0.5), tmp_path / "one", quiet).run()
+    best, meta = load(tmp_path / "one/checkpoints/best.safetensors")
+    trainer = begin(tiny(data, kind, seed=1, ema=0.5), tmp_path / "two", quiet, tmp_path / "one")
+    for model in (trainer.bench.model, trainer.bench.slow):
+        for name, tensor in model.state_dict().items():
+            assert torch.equal(tensor, best[f"encoder.{name}"])
+    trainer.run()
+    _, after = load(tmp_path / "two/checkpoints/best.safetensors")
+    assert after["history"][0] == meta["history"][0]
+    assert [chapter["seed"] for chapter in after["history"]] == [0, 1]
+    with pytest.raises(CheckpointError, match=f"holds a '{kind}'.*pretrain {kind} --from"):
+        begin(tiny(data, "slots"), tmp_path / "no", quiet, tmp_path / "one")
+    assert not (tmp_path / "no").exists()
+
+
+def test_what_is_kept_are_the_averaged_weights(data, tmp_path):
+    trainer = begin(tiny(data, ema=0.9, lr=1e-3), tmp_path / "run", quiet)
+    trainer.run()
+    fast, slow = trainer.bench.model.state_dict(), trainer.bench.slow.state_dict()
+    assert any(not torch.equal(fast[name], slow[name]) for name in fast)
+    found = validate(trainer.bench.slow, trainer.bench)
+    assert found == validate(trainer.bench.slow, trainer.bench), "the same answer every time"
+    assert rows(tmp_path / "run")[-1]["val_loss"] == found["val_loss"]
+
+
+def test_resuming_as_something_else_names_the_fields(data, tmp_path):
+    begin(tiny(data), tmp_path / "run", quiet)
+    go_on(tmp_path / "run", quiet, tiny(data))
+    other = tiny(data, lr=1.0, seed=3)
+    other = replace(other, model=replace(other.model, particles=5))
+    with pytest.raises(AnotherPretrainingError, match="seed: 0 there, 3 here") as caught:
+        go_on(tmp_path / "run", quiet, other)
+    assert "lr: 0.0005 there, 1.0 here" in str(caught.value)
+    assert "model.particles: 6 there, 5 here" in str(caught.value)
+
+
+def test_a_run_is_never_written_over(data, tmp_path):
+    begin(tiny(data), tmp_path / "run", quiet)
+    with pytest.raises(BadValueError, match="--resume"):
+        begin(tiny(data), tmp_path / "run", quiet)
+    (tmp_path / "run/checkpoints/last.safetensors").unlink()
+    with pytest.raises(CheckpointError, match="before its first checkpoint"):
+        go_on(tmp_path / "run", quiet)
+
+
+def test_bad_folders_are_refused_before_anything_is_written(data, tmp_path):
+    small = write_frames(tmp_path / "small", size=16)
+    torn = write_frames(tmp_path / "torn")
+    half = next(torn.glob("*-frames.npy"))
+    half.write_bytes(half.read_bytes()[:-1])
+    bent = write_frames(tmp_path / "bent")
+    frames = next(bent.glob("*-frames.npy"))
+    frames.write_bytes(frames.read_bytes()[:-1] + b"x")
+    (tmp_path / "empty").mkdir()
+    for folder, changes, says in (
+        (tmp_path / "nowhere", {}, "no such folder"),
+        (tmp_path / "empty", {}, "manifest.json is missing"),
+        (small, {}, "16 x 16 pixels, not 32 x 32"),
+        (torn, {}, "bytes instead of"),
+        (bent, {}, "its hash is not the manifest's"),
+        (data, {"scenes": 1000}, "holds 48 scenes, but 1000"),
+        (data, {"batch": 47}, "less than one batch of 47"),
+        (data, {"validation": 1e-6}, "no episode .* is kept for validation"),
+        ("", {}, "Name a folder of frames"),
+    ):
+        with pytest.raises((FramesError, BadValueError), match=says):
+            begin(tiny(folder, **changes), tmp_path / "run", quiet, verify=True)
+        assert not (tmp_path / "run").exists(), says
+
+
+def test_plans_survive_json_and_name_what_they_do_not_know():
+    for kind in KINDS:
+        for preset in KINDS[kind].presets:
+            plan = recipe(kind, preset)
+            assert read_pretraining(json.loads(json.dumps(plan.to_dict()))) == plan
+    fields = recipe("dlp", "lite").to_dict()
+    with pytest.raises(UnknownNameError, match="Did you mean 'batch'"):
+        read_pretraining({**fields, "batsh": 3})
+    with pytest.raises(BadValueError, match="sizes are those of a 'dlp'"):
+        replace(recipe("dlp", "lite"), kind="vae")
+    with pytest.raises(BadValueError, match="jostle train --resume"):
+        read_pretraining(PRESETS["one-cube-state"].to_dict())
+    with pytest.raises(BadValueError, match="jostle pretrain --resume"):
+        read_experiment(fields)
+
+
+def test_step_sizes_rise_then_fall_along_a_cosine():
+    plan = replace(recipe("dlp", "lite"), lr=2.0, lr_floor=0.1, lr_warmup=10, steps=1000)
+    assert plan.pace(0) == pytest.approx(0.2, rel=1e-3)
+    assert plan.pace(10) == pytest.approx(2.0, rel=1e-3)
+    assert plan.pace(500) == pytest.approx(1.1)
+    assert plan.pace(1000) == pytest.approx(0.2)
+    paces = [plan.pace(step) for step in range(10, 1001)]
+    assert paces == sorted(paces, reverse=True)

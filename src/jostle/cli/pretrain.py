@@ -114,6 +114,8 @@ def _asked(kind: str, argv: list[str]) -> tuple[Pretrainer, Bar, Path]:
         data = Path(plan.data) if plan.data else None
         return go_on(config.resume, bar, plan, data), bar, config.resume
     folder = config.out / f"{plan.name}-{plan.seed}"
+    if config.verify and plan.data:
+        print("comparing the frames with their hashes (--no-verify leaves this out)")
     weights = None if config.start is None else encoder_weights(config.start)
     return begin(plan, folder, bar, weights, config.verify), bar, folder
 

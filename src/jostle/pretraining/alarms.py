@@ -29,7 +29,7 @@ class Sign(NamedTuple):
 
 
 class Alarms:
-    """Watches the rows of a run; `lasting` and `told` are all that it remembers."""
+    """Watches the rows of a run; `state` is all that it remembers, as plain data."""
 
     def __init__(self, config: EncoderConfig) -> None:
         """Know the signs of this kind of encoder."""
@@ -58,7 +58,7 @@ def check_finite(total: Tensor, log: Mapping[str, Tensor], step: int, kept: str)
         return
     guilty = [name for name, value in log.items() if not bool(torch.isfinite(value))]
     parts = [name for name in guilty if name != "loss"] or ["loss"]
-    _refuse(f"The loss is {float(total)} (first of its parts: {parts[0]})", step, kept)
+    _refuse(f"The loss is {float(total.detach())} (first of its parts: {parts[0]})", step, kept)
 
 
 def check_gradient(norm: Tensor, step: int, kept: str) -> None:

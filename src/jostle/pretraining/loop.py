@@ -10,17 +10,14 @@ import torch
 from torch import Tensor
 
 from jostle.core.rundir import RunDir
-from jostle.core.seeding import SeedTree
 from jostle.core.telemetry import Telemetry
 from jostle.particles.saving import save_encoder
 from jostle.pretraining.alarms import Alarms, check_finite, check_gradient
 from jostle.pretraining.bench import Bench
 from jostle.pretraining.saving import restore_run, save_run
+from jostle.pretraining.validation import validate
 
 Report = Callable[[dict[str, Any]], None]
-
-_SETTLED = 1 << 40
-"""A step beyond every warm-up: so validation measures the same thing all the time."""
 
 
 class Pretrainer:
@@ -53,9 +50,10 @@ class Pretrainer:
             step = self.counters["step"]
             done = step >= plan.steps
             told: dict[str, float] = {}
+            warnings: list[dict[str, Any]] = []
             if step % plan.log_every == 0 or done:
                 told = self._told()
-                self._warn({"step": step, **told})
+                warnings = self._warnings({"step": step, **told})
             if step % plan.validate_every == 0 or done:
                 told |= self._validate()
             row = {**told, **self.counters}
@@ -63,7 +61,8 @@ class Pretrainer:
                 self._telemetry.log(row)
             if step % plan.save_every == 0 or done:
                 self.save()
-            self._report(row)
+            for one in (*warnings, row):  # nobody is told before all is written
+                self._report(one)
         self._telemetry.close()
 
     def save(self) -> None:
@@ -113,26 +112,19 @@ class Pretrainer:
         self._sums, self._since = {}, seconds
         return told
 
-    def _warn(self, row: dict[str, Any]) -> None:
-        for words in self._alarms.hear(row):
-            warning = {"step": row["step"], "alarm": words}
+    def _warnings(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+        """Write down what looks wrong in a row."""
+        found = [{"step": row["step"], "alarm": words} for words in self._alarms.hear(row)]
+        for warning in found:
             self._run.log(warning)
-            self._report(warning)
+        return found
 
-    @torch.no_grad()
     def _validate(self) -> dict[str, float]:
-        """Measure the loss on scenes kept apart, with the same noise every time."""
-        bench, sums = self.bench, dict[str, float]()
-        noise = torch.Generator(bench.device)
-        noise.manual_seed(SeedTree(self.plan.seed).integer("validation noise"))
-        for first in range(0, len(bench.validation), self.plan.batch):
-            frames = bench.read(bench.validation[first : first + self.plan.batch])
-            for name, value in bench.kept.loss(frames, _SETTLED, noise)[1].items():
-                sums[name] = sums.get(name, 0.0) + float(value) * len(frames)
-        found = {f"val_{name}": value / len(bench.validation) for name, value in sums.items()}
+        """Measure on scenes kept apart; what is best so far is kept."""
+        found = validate(self.bench.kept, self.bench)
         if found["val_loss"] < self.counters.get("best", math.inf):
             self.counters["best"] = found["val_loss"]
-            save_encoder(self._run.best, bench.kept, {**self._meta(), "score": found})
+            save_encoder(self._run.best, self.bench.kept, {**self._meta(), "score": found})
         return found
 
     def _kept(self) -> str:

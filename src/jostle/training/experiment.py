@@ -113,6 +113,11 @@ _PARTS: dict[str, Any] = {
 
 def read_experiment(fields: dict[str, Any]) -> Experiment:
     """Read what `to_dict` wrote; unknown fields are named."""
+    if "kind" in fields:
+        raise BadValueError(
+            f"This run pretrains an encoder ({fields['kind']}), not an agent. "
+            "Go on with it by 'jostle pretrain --resume'."
+        )
     made = dict(fields)
     if isinstance(made.get("objects"), list):
         made["objects"] = tuple(made["objects"])

@@ -15,6 +15,11 @@ def recall(path: Path) -> tuple[Experiment, TD3Agent]:
     """Read weights and what they were trained for."""
     file = RunDir(path).best if path.is_dir() else path
     tensors, meta = load(file)
+    if "encoder" in meta:
+        raise CheckpointError(
+            f"{file} holds an encoder ({meta['encoder'].get('kind')}), which sees but does not "
+            "act. Name an agent: a script, a name of the zoo, a run of 'jostle train' or a file."
+        )
     if "experiment" not in meta:
         raise CheckpointError(f"{file} does not say what it was trained for.")
     experiment = read_experiment(meta["experiment"])

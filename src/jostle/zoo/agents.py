@@ -8,7 +8,7 @@ from jostle.core.errors import UnknownNameError
 from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
-from jostle.zoo.shelf import shelf
+from jostle.zoo.shelf import agents, shelf
 
 
 def weights_for(word: str) -> Path:
@@ -18,7 +18,7 @@ def weights_for(word: str) -> Path:
     if not path.exists():
         raise UnknownNameError(
             f"There is no agent called '{word}', and no run or file of that name. "
-            f"{suggest(word, [*SCRIPTED, *held])}"
+            f"{suggest(word, [*SCRIPTED, *agents()])}"
         )
     return path
 

@@ -8,7 +8,7 @@ from jostle.core.errors import UnknownNameError
 from jostle.core.rundir import RunDir
 from jostle.particles.catalog import Model
 from jostle.particles.saving import load_encoder
-from jostle.zoo.shelf import FOLDER, shelf
+from jostle.zoo.shelf import FOLDER, encoders, shelf
 
 
 def encoder_weights(word: str, zoo: Path = FOLDER) -> Path:
@@ -18,7 +18,7 @@ def encoder_weights(word: str, zoo: Path = FOLDER) -> Path:
     if not path.exists():
         raise UnknownNameError(
             f"There is no encoder called '{word}', and no run or file of that name. "
-            f"{suggest(word, list(held))}"
+            f"{suggest(word, list(encoders(zoo)))}"
         )
     return RunDir(path).best if path.is_dir() else path
 

@@ -27,6 +27,11 @@ class Entry:
         """First line of the card, without its mark-up."""
         return self.card.read_text().splitlines()[0].lstrip("# ")
 
+    @property
+    def encoder(self) -> str | None:
+        """Which kind of encoder the weights are; none, if they are an agent."""
+        return _meta(self.weights).get("encoder", {}).get("kind")
+
     def size(self) -> int:
         """Bytes of the weights."""
         return self.weights.stat().st_size
@@ -36,6 +41,16 @@ def shelf(folder: Path = FOLDER) -> dict[str, Entry]:
     """Everything on the shelf, by name."""
     files = sorted(folder.glob("*.safetensors"))
     return {file.stem: Entry(file.stem, file, file.with_suffix(".md")) for file in files}
+
+
+def agents(folder: Path = FOLDER) -> dict[str, Entry]:
+    """What can act, by name."""
+    return {name: entry for name, entry in shelf(folder).items() if entry.encoder is None}
+
+
+def encoders(folder: Path = FOLDER) -> dict[str, Entry]:
+    """What can only see, by name."""
+    return {name: entry for name, entry in shelf(folder).items() if entry.encoder is not None}
 
 
 def find(name: str, folder: Path = FOLDER) -> Entry:
@@ -50,6 +65,17 @@ def write_card(entry: Entry, title: str, facts: dict[str, object], notes: str) -
     """Write a card: a title, a table of facts, and what else is worth knowing."""
     rows = "\n".join(f"| {key} | {_cell(value)} |" for key, value in facts.items())
     entry.card.write_text(f"# {title}\n\n| | |\n|---|---|\n{rows}\n\n{notes}\n")
+
+
+def _meta(weights: Path) -> dict[str, Any]:
+    """What weights say about themselves, read from their first bytes and without torch."""
+    try:
+        with weights.open("rb") as opened:
+            header = json.loads(opened.read(int.from_bytes(opened.read(8), "little")))
+        found: dict[str, Any] = json.loads(header["__metadata__"]["meta"])
+    except (OSError, ValueError, KeyError, MemoryError, OverflowError):
+        return {}  # whoever loads it will hear what is wrong
+    return found
 
 
 def _cell(value: object) -> str:

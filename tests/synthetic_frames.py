@@ -43,6 +43,11 @@ def write_frames(path: Path, episodes: int = 24, size: int = 32, task: str = "Sq
     return path
 
 
+def tiny_model(kind: str) -> EncoderConfig:
+    """A lite encoder for pictures of 32 pixels."""
+    return replace(KINDS[kind].presets["lite"], image=32, **SIZES[kind])
+
+
 def tiny(data: Path | str, kind: str = "dlp", **changes) -> Pretraining[EncoderConfig]:
     """A lite pretraining cut down to seconds."""
     wish = {
@@ -50,5 +55,4 @@ def tiny(data: Path | str, kind: str = "dlp", **changes) -> Pretraining[EncoderC
         "validation": 0.2, "validation_scenes": 6, "save_every": 3, "threads": 1, "device": "cpu",
         "lr_warmup": 3,
     }  # fmt: skip
-    model = replace(KINDS[kind].presets["lite"], image=32, **SIZES[kind])
-    return replace(recipe(kind, "lite"), model=model, **{**wish, **changes})
+    return replace(recipe(kind, "lite"), model=tiny_model(kind), **{**wish, **changes})
