@@ -102,7 +102,7 @@ def test_a_killed_run_goes_on_bit_by_bit(data, tmp_path):
         "from synthetic_frames import tiny\n"
         "from jostle.pretraining.start import begin, go_on\n"
         "data, folder = sys.argv[2], Path(sys.argv[3])\n"
-        "plan, quiet = tiny(data, steps=60, ema=0.9, save_every=7), lambda row: None\n"
+        "plan, quiet = tiny(data, steps=60, validate_every=10, ema=0.9, save_every=7), lambda row: None\n"
         "there = (folder / 'checkpoints/last.safetensors').exists()\n"
         "(go_on(folder, quiet) if there else begin(plan, folder, quiet)).run()\n"
     )
@@ -120,7 +120,7 @@ def test_a_killed_run_goes_on_bit_by_bit(data, tmp_path):
         process.send_signal(signal.SIGKILL)
         process.wait()
     go_on(tmp_path / "killed", quiet).run()
-    begin(tiny(data, steps=60, ema=0.9, save_every=7), tmp_path / "whole", quiet).run()
+    begin(tiny(data, steps=60, validate_every=10, ema=0.9, save_every=7), tmp_path / "whole", quiet).run()
     same(tmp_path / "killed", tmp_path / "whole")
 
 

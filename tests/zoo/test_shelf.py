@@ -6,26 +6,38 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from promises import hold_encoder_to_card  # noqa: E402
+
 from jostle.envs.vector import TabletopVectorEnv  # noqa: E402
 from jostle.evaluation.examine import examine  # noqa: E402
 from jostle.training.recall import recall  # noqa: E402
 from jostle.training.workshop import make_env, policy_for  # noqa: E402
-from jostle.zoo.shelf import shelf  # noqa: E402
+from jostle.zoo.shelf import agents, encoders, shelf  # noqa: E402
 
 
 @pytest.mark.parametrize("name", shelf())
-def test_weights_have_a_card_and_load(name):
+def test_weights_are_small_and_have_a_card(name):
     entry = shelf()[name]
     assert entry.headline().startswith(name)
     assert entry.size() < 15 * 2**20
+
+
+@pytest.mark.parametrize("name", encoders())
+def test_encoders_see_as_well_as_their_card_says(name, tmp_path):
+    hold_encoder_to_card(shelf()[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", agents())
+def test_agents_load_and_act(name):
+    entry = shelf()[name]
     experiment, agent = recall(entry.weights)
     env = TabletopVectorEnv(2, experiment.task, objects=experiment.objects)
     observation, _ = env.reset(seed=0)
     assert policy_for(agent, env).act(observation).shape == (2, 3)
 
 
-@pytest.mark.parametrize("name", shelf())
-def test_weights_do_what_their_card_says(name):
+@pytest.mark.parametrize("name", agents())
+def test_agents_do_what_their_card_says(name):
     weights = shelf()[name].weights
     experiment, agent = recall(weights)
     told = re.search(r"\| success \| ([0-9.]+) \[", shelf()[name].card.read_text())

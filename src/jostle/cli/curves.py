@@ -13,7 +13,7 @@ from jostle.reports.curves import draw_curves, read_curve
 
 @dataclass(frozen=True, kw_only=True)
 class CurvesConfig:
-    """Draw success over updates and over minutes."""
+    """Draw success, or the validation loss of encoders, over updates and over minutes."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Folders of runs."""

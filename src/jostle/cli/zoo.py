@@ -22,7 +22,7 @@ class ZooConfig:
     run: Annotated[Path | None, tyro.conf.Positional] = None
     """Folder of the run to add."""
     episodes: int = 400
-    """Fixed episodes on which new and old weights are compared."""
+    """Fixed episodes on which new and old agents are compared."""
 
 
 def run(argv: list[str]) -> None:
@@ -35,13 +35,21 @@ def run(argv: list[str]) -> None:
         return
     if config.what == "add":
         require(bool(config.name) and config.run is not None, "Say: jostle zoo add NAME RUN.")
-        from jostle.zoo.keeping import keep_if_better
-
         assert config.run is not None
-        keep_if_better(config.name, RunDir(config.run), print, episodes=config.episodes)
+        _add(config.name, RunDir(config.run), config.episodes)
         return
     held = shelf()
     for entry in held.values():
         print(f"{entry.name:32} {entry.size() / 2**20:5.1f} MiB  {entry.headline()}")
     if not held:
         print("The shelf is empty.")
+
+
+def _add(name: str, run: RunDir, episodes: int) -> None:
+    from jostle.zoo.keeping import keep_if_better
+    from jostle.zoo.keeping_encoders import is_encoder_run, keep_encoder_if_better
+
+    if is_encoder_run(run):
+        keep_encoder_if_better(name, run, print)
+    else:
+        keep_if_better(name, run, print, episodes=episodes)

@@ -1,6 +1,7 @@
 """Trainings in turn: go on with the most wanted one, and keep what got better."""
 
 import json
+import math
 import time
 import tomllib
 from collections.abc import Callable
@@ -10,11 +11,16 @@ from typing import Any
 
 from jostle.core.errors import BadValueError, require
 from jostle.core.rundir import RunDir, write_json
+from jostle.particles.catalog import KINDS
 from jostle.presets.catalog import PRESETS
+from jostle.pretraining import start as pretraining
+from jostle.pretraining.config import recipe
+from jostle.pretraining.loop import Pretrainer
 from jostle.training.rounds import Rounds, StopAskedError
 from jostle.training.start import begin, go_on
 from jostle.zoo.agents import agent_for
 from jostle.zoo.keeping import keep_if_better
+from jostle.zoo.keeping_encoders import keep_encoder_if_better
 from jostle.zoo.shelf import FOLDER, shelf
 
 Tell = Callable[[str], None]
@@ -27,11 +33,36 @@ class Wanted:
     name: str
     """Name of its weights in the zoo."""
     preset: str
-    """What to train."""
+    """What to train; of encoders, in which size."""
     minutes: float
     """Time it may take in all."""
     target: float
-    """Success at which it counts as finished."""
+    """Success at which it counts as finished; of encoders, the validation loss."""
+    encoder: str | None = None
+    """Which encoder to pretrain; none: the preset is that of an agent."""
+    data: str = ""
+    """Folder of frames; for encoders only."""
+
+    def check(self) -> None:
+        """Refuse names that nobody knows, and encoders without frames."""
+        if self.encoder is None:
+            _ = PRESETS[self.preset]
+            require(not self.data, f"'{self.name}' has frames (data) but names no encoder.")
+        else:
+            _ = KINDS[self.encoder].presets[self.preset]
+            require(bool(self.data), f"'{self.name}' lacks the frames to learn from (data).")
+
+    def reached(self, known: dict[str, Any]) -> bool:
+        """Whether what the book knows is enough."""
+        if self.encoder is None:
+            return bool(known.get("success", 0.0) >= self.target)
+        return bool(known.get("loss", math.inf) <= self.target)
+
+    def judged(self, known: dict[str, Any], score: float) -> dict[str, Any]:
+        """What the book knows after one more score."""
+        if self.encoder is None:
+            return {**known, "success": max(known.get("success", 0.0), score)}
+        return {**known, "loss": min(known.get("loss", math.inf), score)}
 
 
 class SliceOverError(Exception):
@@ -46,7 +77,7 @@ def read_queue(path: Path) -> list[Wanted]:
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
         raise BadValueError(f"{path} is no queue of trainings: {error}.") from error
     for wanted in queue:
-        _ = PRESETS[wanted.preset]
+        wanted.check()
     require(
         len({wanted.name for wanted in queue}) == len(queue),
         f"Two trainings in {path} share a name.",
@@ -81,9 +112,9 @@ class Relay:
         """The most wanted training that has neither spent its time nor reached its target."""
         book = self._book()
         for wanted in self._queue:
-            known = book.get(wanted.name, {"minutes": 0.0, "success": 0.0, "done": False})
-            open_ = known["minutes"] < wanted.minutes and known["success"] < wanted.target
-            if open_ and not known["done"]:
+            known = book.get(wanted.name, {"minutes": 0.0, "done": False})
+            spent = known["minutes"] >= wanted.minutes
+            if not (spent or known["done"] or wanted.reached(known)):
                 return wanted
         return None
 
@@ -91,19 +122,17 @@ class Relay:
         """Go on with one training for some minutes, then judge and perhaps keep it."""
         start = time.monotonic()
         run = RunDir(self._folder / wanted.name)
-        finished, score, stop = False, 0.0, None
+        finished, stop = False, None
+        known = self._book().get(wanted.name, {"minutes": 0.0})
         try:
             finished = self._train(wanted, run, start + 60 * minutes)
         except StopAskedError as asked:
             stop = asked
         if stop is None and run.best.exists():
-            score = keep_if_better(wanted.name, run, self._tell, self._zoo, self._episodes)
-        book = self._book()
-        known = book.get(wanted.name, {"minutes": 0.0, "success": 0.0})
+            known = wanted.judged(known, self._keep(wanted, run))
         known["minutes"] += (time.monotonic() - start) / 60
         known["done"] = finished
-        known["success"] = max(known["success"], score)
-        write_json(self._folder / "relay.json", {**book, wanted.name: known})
+        write_json(self._folder / "relay.json", {**self._book(), wanted.name: known})
         if stop is not None:
             raise stop
 
@@ -111,7 +140,9 @@ class Relay:
         """Train until `end`; True if the training came to its own end."""
 
         def watch(row: dict[str, Any]) -> None:
-            del row
+            if "alarm" in row:
+                self._tell(f"{wanted.name}: step {row['step']}: {row['alarm']}")
+                return
             while (self._folder / "PAUSE").exists():
                 time.sleep(1)
                 self._between()
@@ -124,19 +155,34 @@ class Relay:
             rounds.run()
         except (SliceOverError, StopAskedError) as stop:
             rounds.save()
-            self._tell(f"{wanted.name}: saved at {rounds.counters['env_steps']} steps")
+            steps = rounds.counters["env_steps" if wanted.encoder is None else "step"]
+            self._tell(f"{wanted.name}: saved at {steps} steps")
             if isinstance(stop, StopAskedError):
                 raise
             return False
         return True
 
-    def _open(self, wanted: Wanted, run: RunDir, watch: Callable[[dict[str, Any]], None]) -> Rounds:
+    def _keep(self, wanted: Wanted, run: RunDir) -> float:
+        """Judge a run's best, and perhaps put it on the shelf; returns the better score."""
+        if wanted.encoder is not None:
+            return keep_encoder_if_better(wanted.name, run, self._tell, self._zoo)
+        return keep_if_better(wanted.name, run, self._tell, self._zoo, self._episodes)
+
+    def _open(
+        self, wanted: Wanted, run: RunDir, watch: Callable[[dict[str, Any]], None]
+    ) -> Rounds | Pretrainer:
         if run.experiment.exists():
             self._tell(f"{wanted.name}: goes on in {run.path}")
+            if wanted.encoder is not None:
+                return pretraining.go_on(run.path, watch)
             return go_on(run.path, watch, find=agent_for)
         held = shelf(self._zoo).get(wanted.name)
         self._tell(f"{wanted.name}: starts" + (" from the zoo's weights" if held else ""))
         weights = held.weights if held else None
+        if wanted.encoder is not None:
+            plan = replace(recipe(wanted.encoder, wanted.preset), data=wanted.data)
+            plan = replace(plan, threads=self._threads or plan.threads)
+            return pretraining.begin(plan, run.path, watch, weights)
         experiment = PRESETS[wanted.preset]
         if self._threads:
             training = replace(experiment.training, threads=self._threads)
