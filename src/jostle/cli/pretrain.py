@@ -57,8 +57,8 @@ class Bar:
     """The progress bar, and the clock behind --minutes."""
 
     def __init__(self, minutes: float | None) -> None:
-        """Start the clock."""
-        self._end = time.monotonic() + 60 * minutes if minutes else None
+        """Wait for `watch`, which starts the clock."""
+        self._seconds, self._end = 60 * minutes if minutes else None, 0.0
         self._stopper = Stopper()
         self._shown: dict[str, str] = {}
         self._bar: Any = None
@@ -71,12 +71,13 @@ class Bar:
         self._shown |= {short: f"{row[key]:.4g}" for key, short in _SHOWN.items() if key in row}
         self._bar.set_postfix(self._shown, refresh=False)
         self._bar.update(row["step"] - self._bar.n)
-        if self._end is not None and time.monotonic() > self._end:
+        if self._seconds is not None and time.monotonic() > self._end:
             raise StopAskedError
         self._stopper.check()
 
     def watch(self, trainer: Pretrainer) -> bool:
         """Train; False when stopped before the end (and saved)."""
+        self._end = time.monotonic() + (self._seconds or 0.0)
         total, done = trainer.plan.steps, trainer.counters["step"]
         with tqdm(total=total, initial=done, unit="step") as self._bar:
             try:
@@ -114,17 +115,13 @@ def _asked(kind: str, argv: list[str]) -> tuple[Pretrainer, Bar, Path]:
         data = Path(plan.data) if plan.data else None
         return go_on(config.resume, bar, plan, data), bar, config.resume
     folder = config.out / f"{plan.name}-{plan.seed}"
-    if config.verify and plan.data:
-        print("comparing the frames with their hashes (--no-verify leaves this out)")
     weights = None if config.start is None else encoder_weights(config.start)
+    if config.verify and plan.data and Path(plan.data).is_dir():
+        print("comparing the frames with their hashes (--no-verify leaves this out)")
     return begin(plan, folder, bar, weights, config.verify), bar, folder
 
 
 def _preset(argv: list[str]) -> str:
     """The preset among the words, before anything else is read: it sets the defaults."""
-    for word, after in zip(argv, [*argv[1:], ""], strict=True):
-        if word.startswith("--preset="):
-            return word.removeprefix("--preset=")
-        if word == "--preset":
-            return after
-    return "lite"
+    words = " ".join(argv).replace("--preset=", "--preset ").split()
+    return words[words.index("--preset") + 1] if "--preset" in words[:-1] else "lite"
