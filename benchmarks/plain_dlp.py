@@ -26,7 +26,7 @@ class PlainEncoder:
         """Particles (B, V, K, D) of frames (B, V, H, W, 3) uint8."""
         config, encoder = self._config, self._model.encoder
         images = images_of(frames, config.image)  # (N, 3, H, W)
-        anchors = encoder.prior(images)[:, : config.particles]  # (N, K, 2)
+        anchors = encoder.prior(images).places[:, : config.particles]  # (N, K, 2)
         box = torch.full_like(anchors, config.anchor)
         for index in range(config.passes):
             glimpses = self._crop(images, anchors, box)
@@ -36,6 +36,10 @@ class PlainEncoder:
         place = anchors + offset.mean
         glimpses = self._crop(images, place, scale.mean.sigmoid())
         features = Normal(*encoder.appearance(glimpses).chunk(2, dim=-1))
+        if encoder.tint is not None:
+            coarse = F.adaptive_avg_pool2d(glimpses.flatten(0, 1) - 0.5, 4).flatten(1)
+            tint = config.tint * encoder.tint(coarse)
+            features = Normal(features.mean + tint.view_as(features.mean), features.logvar)
         if self._model.background_encoder is not None:
             self._model.background_encoder(images * (1 - self._mask(place, beta.mean)))
         parts = (place, scale.mean, depth.mean[..., 0], features.mean, beta.mean)

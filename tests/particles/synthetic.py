@@ -7,7 +7,15 @@ import torch
 from jostle.particles.config import LITE_DLP
 
 TINY = replace(
-    LITE_DLP, image=32, patch=8, proposals=12, particles=6, glimpse=8, box_prior=7 / 32, cameras=1
+    LITE_DLP,
+    image=32,
+    patch=8,
+    proposals=12,
+    particles=6,
+    glimpse=8,
+    box_prior=7 / 32,
+    cameras=1,
+    crowd=0.5,
 )
 """The lite model for pictures of 32 pixels."""
 COLORS = torch.tensor(((230, 40, 40), (40, 220, 60), (60, 80, 240)), dtype=torch.uint8)

@@ -59,7 +59,8 @@ def test_training_leaves_the_global_stream_alone_and_repeats_with_its_own(name):
 
 
 def test_a_bright_square_is_found_at_its_row_and_column():
-    config = replace(TINY, image=128, patch=16, glimpse=16, decoder_side=8, particles=1)
+    config = replace(TINY, proposer="patches", heat_start=0.5, conv_start=0.1, particles=1)
+    config = replace(config, image=128, patch=16, glimpse=16, decoder_side=8)
     torch.manual_seed(0)
     made = DLP(config)
     seen = torch.full((1, 1, 128, 128, 3), 60, dtype=torch.uint8)
@@ -117,8 +118,9 @@ def test_the_parts_of_the_loss_make_the_whole(name):
     total, terms = model(name).loss(frames(name), 9)
     weights = {"chamfer": config.chamfer, "depth": config.depth, "features": config.balance}
     weights |= {"offset": 1.0, "scale": 1.0, "transparency": 1.0, "background": config.balance}
+    weights |= {"center": config.center, "heat": config.heat}
     parts = sum(weights[key] * terms[key] for key in weights if key in terms)
-    expected = terms["pixels"] + config.kl * parts + config.crowd * terms["crowd"]
+    expected = terms["pixels"] + config.kl * parts + config.crowd * terms["on"]
     torch.testing.assert_close(total.detach(), expected)
 
 
@@ -152,13 +154,14 @@ def test_hotter_heatmaps_find_more_squares_before_any_training():
             hits.append((gap.amin(-1) < 8 / 31).float().mean())  # half a patch away at most
         return torch.stack(hits).mean().item()
 
-    assert near(TINY) > near(replace(TINY, heat_start=0.01)) + 0.1
+    patches = replace(TINY, proposer="patches", prior_plan=((16, 1), (32, 2), (32, 2)))
+    assert near(replace(patches, heat_start=0.5)) > near(replace(patches, heat_start=0.01)) + 0.1
 
 
 def test_backgrounds_start_at_the_median():
     made, (seen, _) = model("lite"), squares(9)
     made.begin(seen)
-    drawn = made.background_images(1, 1)[0]
+    drawn = made.background_images(torch.zeros(1, 3, 32, 32), 1)[0]
     torch.testing.assert_close(drawn, torch.full((3, 32, 32), 70 / 255), rtol=0, atol=1e-3)
 
 

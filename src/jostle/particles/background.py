@@ -1,4 +1,4 @@
-"""What is behind the particles: one latent and a convolutional decoder, or an image per camera."""
+"""What is behind the particles: one latent and a convolutional decoder, or learned images."""
 
 from itertools import pairwise
 
@@ -60,27 +60,49 @@ class BackgroundDecoder(nn.Module):
 
 
 class BackgroundImages(nn.Module):
-    """One learned image per camera: enough while cameras and scenery stand still."""
+    """Learned images per camera, one for each scenery; a frame has the one that it is nearest to.
+
+    Enough while cameras and scenery stand still: whatever moves differs from all of them alike, so
+    that only the scenery itself decides.
+    """
 
     def __init__(self, config: DLPConfig) -> None:
         """Start gray; `begin` sets something better."""
         super().__init__()
-        self.logits = nn.Parameter(torch.zeros(config.cameras, 3, config.image, config.image))
+        shape = (config.sceneries, config.cameras, 3, config.image, config.image)
+        self.logits = nn.Parameter(torch.zeros(shape))
 
     @torch.no_grad()
-    def begin(self, images: Tensor) -> None:
-        """Start from the median of images (B, V, 3, H, W)."""
+    def begin(self, images: Tensor, sceneries: Tensor) -> None:
+        """Start from the median of images (B, V, 3, H, W) of each scenery, numbered by (B,)."""
         self._know(images.shape[1])
-        self.logits.copy_(images.median(0).values.clamp(0.01, 0.99).logit())
+        known = len(self.logits)
+        require(
+            int(sceneries.max()) < known,
+            f"This model has room for {known} sceneries, but the frames show "
+            f"{int(sceneries.max()) + 1}. Set sceneries to that number.",
+        )
+        everything = images.median(0).values
+        for number in range(known):
+            own = images[sceneries == number]
+            middle = own.median(0).values if len(own) else everything
+            self.logits[number].copy_(middle.clamp(0.01, 0.99).logit())
 
-    def forward(self, count: int, views: int) -> Tensor:
-        """Backgrounds of `count` images, camera after camera: (N, 3, H, W)."""
+    def forward(self, images: Tensor, views: int) -> Tensor:
+        """Backgrounds (N, 3, H, W) of images (N, 3, H, W), camera after camera."""
         self._know(views)
-        drawn = self.logits.sigmoid()  # (V, 3, H, W)
-        return drawn.repeat(count // views, 1, 1, 1)
+        drawn = self.logits.sigmoid()  # (M, V, 3, H, W)
+        if len(drawn) == 1:
+            return drawn[0].repeat(len(images) // views, 1, 1, 1)
+        seen = images.view(-1, views, *images.shape[1:])  # (B, V, 3, H, W)
+        with torch.no_grad():
+            gaps = torch.stack([(seen - one).abs().mean((2, 3, 4)) for one in drawn])  # (M, B, V)
+            nearest = gaps.argmin(0).flatten()  # (N,)
+        camera = torch.arange(views, device=images.device).repeat(len(images) // views)
+        return drawn[nearest, camera]
 
     def _know(self, views: int) -> None:
-        cameras = self.logits.shape[0]
+        cameras = self.logits.shape[1]
         require(
             views == cameras,
             f"This model knows the backgrounds of {cameras} cameras, but the frames have {views} "

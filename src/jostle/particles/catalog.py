@@ -36,8 +36,8 @@ class Encoder(Protocol):
     def reconstruct(self, frames: Tensor) -> Tensor:
         """What the entities of frames (B, V, H, W, 3) uint8 look like, in the same form."""
 
-    def begin(self, frames: Tensor) -> None:
-        """Before training: look at some frames (B, V, H, W, 3)."""
+    def begin(self, frames: Tensor, sceneries: Tensor | None = None) -> None:
+        """Before training: look at some frames (B, V, H, W, 3), each of a scenery (B,)."""
 
     def loss(
         self, frames: Tensor, step: int, rng: torch.Generator | None = None

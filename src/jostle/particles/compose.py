@@ -15,6 +15,8 @@ from jostle.particles.glimpse import paste, paste_sum
 
 EPS = 1e-5
 """Added to the sum of votes."""
+_FAINT = 1.0
+"""Change that is too little to have a middle, summed over the pixels of a glimpse."""
 
 
 class GlimpseDecoder(nn.Module):
@@ -37,11 +39,17 @@ class GlimpseDecoder(nn.Module):
             maps = outputs
         kernel = config.decoder_kernel
         self.convs = nn.Sequential(*layers, nn.Conv2d(maps, 4, kernel, padding=kernel // 2))
+        self.tint = nn.Linear(config.features, 3) if config.tint else None
 
     def forward(self, features: Tensor) -> Tensor:
         """Map features (N, K, l) to glimpses (N, K, 4, S, S): alpha, red, green, blue."""
         flat = self.trunk(features.flatten(0, 1)).unflatten(1, self._start)
-        return self.convs(flat).sigmoid().unflatten(0, features.shape[:2])
+        drawn = self.convs(flat)  # (NK, 4, S, S)
+        if self.tint is not None:
+            alpha, color = drawn[:, :1], drawn[:, 1:]
+            color = color + self.tint(features.flatten(0, 1))[..., None, None]
+            drawn = torch.cat((alpha, color), dim=1)
+        return drawn.sigmoid().unflatten(0, features.shape[:2])
 
 
 def five_sums(alpha: Tensor, color: Tensor, depth: Tensor, transparency: Tensor) -> Tensor:
@@ -95,3 +103,25 @@ def compose(
     if exact:
         return picture(terms.sum(1), background)
     return picture(paste_sum(terms, particles.place, particles.boxes, size), background)
+
+
+def off_center(change: Tensor, particles: Particles, size: int) -> Tensor:
+    """Squared pixels (N, K) from each place to the middle of what its particle changes.
+
+    Only the place feels it, and a particle only as much as it is there: a place moves to the middle
+    of what its particle adds to the background, so that it means the same wherever the proposal was
+    and however large the box is.
+
+    Args:
+        change: How much each pixel of the glimpses differs from what is behind, (N, K, S, S).
+        particles: Whose, (N, K, D).
+        size: Side of the image in pixels.
+    """
+    with torch.no_grad():
+        steps = torch.linspace(-1, 1, change.shape[-1], device=change.device, dtype=change.dtype)
+        mass = change.sum((-2, -1)) + _FAINT
+        middle = torch.stack((change.sum(-1) @ steps, change.sum(-2) @ steps), dim=-1)  # (N, K, 2)
+        goal = particles.place + middle / mass[..., None] * particles.boxes
+        weight = particles.transparency
+    gap = (particles.place - goal) * (size - 1) / 2
+    return weight * gap.square().sum(-1)

@@ -17,6 +17,12 @@ class DLPConfig:
     """Height and width of an image, in pixels."""
     patch: int = 16
     """Side of the patches that propose one place each, in pixels."""
+    proposer: Literal["patches", "field"] = "patches"
+    """Who proposes places: every patch alone, or the hills of one map over the whole image."""
+    field_width: int = 16
+    """Proposer 'field': channels of its convolutions."""
+    field_reaches: tuple[int, ...] = (1, 2, 4)
+    """Proposer 'field': dilation of each convolution behind the first."""
     proposals: int = 32
     """Proposals kept for the Chamfer term, those with the smallest variance."""
     particles: int = 24
@@ -51,9 +57,11 @@ class DLPConfig:
     decoder_kernel: Literal[1, 3] = 1
     """Kernel of its last convolution."""
     background: Literal["conv", "image"] = "conv"
-    """One latent and a convolutional decoder, or one learned image per camera."""
+    """One latent and a convolutional decoder, or learned images per camera."""
     cameras: int = 2
     """Views with a background of their own; for learned images only."""
+    sceneries: int = 1
+    """Learned images per camera: one for each table or other scenery that stands still."""
 
     padding: Literal["replicate", "zeros"] = "replicate"
     """How convolutions go beyond their input; those over patches always replicate."""
@@ -67,6 +75,9 @@ class DLPConfig:
     """Deviation of the weights that make heatmaps: larger, and edges are proposed from step 0."""
     feature_gain: float = 1.0
     """Factor on the weights that make features at the start: larger, and they tell more."""
+    tint: float = 0.0
+    """Gain of a straight way for color, glimpse to features to glimpse; 0: none. With it colors
+    are told apart, and drawn, within some hundred steps, and new colors lie between known ones."""
     zero_heads: bool = False
     """Whether heads start at zero: anchored places and sizes, small noise."""
     offset_start: float = 0.01
@@ -105,8 +116,14 @@ class DLPConfig:
     """Weight of the divergences of features and background."""
     by_transparency: bool = False
     """Whether a particle's divergences count by its transparency: what is off costs nothing."""
+    shake: float = 0.0
+    """Furthest that training moves proposals at random: places must not depend on them."""
+    center: float = 0.0
+    """Weight of the squared pixels from a particle's place to the middle of what it draws."""
+    heat: float = 0.0
+    """Proposer 'field': weight of what its map learns from."""
     crowd: float = 0.0
-    """Weight of the squared sum of transparencies: the pressure to be few. Not times `kl`."""
+    """What a particle costs that is there, as squared pixel error. Not times `kl`."""
 
     warmup_steps: int = 8_000
     """Steps in which only appearance is learnt, from glimpses alone."""
@@ -169,9 +186,11 @@ class DLPConfig:
 PAPER_DLP = DLPConfig()
 """The model of the paper's experiments, as its released code has it."""
 LITE_DLP = DLPConfig(
+    proposer="field",
+    proposals=24,
     glimpse=16,
     passes=1,
-    prior_plan=((16, 1), (32, 2), (32, 2)),
+    offset_range=0.25,
     glimpse_plan=((16, 1), (32, 2), (64, 2)),
     glimpse_maps=0,
     bottleneck=0,
@@ -185,8 +204,8 @@ LITE_DLP = DLPConfig(
     border="edge",
     norm_eps=1e-5,
     conv_start=0.1,
-    heat_start=0.5,
-    feature_gain=30.0,
+    heat_start=0.1,
+    tint=10.0,
     zero_heads=True,
     scale_delta=True,
     bounded_beta=True,
@@ -194,13 +213,16 @@ LITE_DLP = DLPConfig(
     joint="patch",
     appearance_moves=False,
     offset_prior=0.1,
-    box_prior=14 / 128,
-    scale_prior=0.2,
+    box_prior=10 / 128,
+    scale_prior=0.4,
     beta_prior=0.03,
-    chamfer=0.005,
+    chamfer=0.0,
     balance=0.01,
     by_transparency=True,
-    crowd=0.05,
+    shake=0.03,
+    center=10.0,
+    heat=0.5,
+    crowd=8.0,
     warmup_steps=0,
     noisy_steps=0,
 )

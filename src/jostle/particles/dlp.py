@@ -10,10 +10,11 @@ from jostle.core.particles import Particles
 from jostle.particles.background import BackgroundDecoder, BackgroundEncoder, BackgroundImages
 from jostle.particles.beliefs import Normal, chamfer
 from jostle.particles.blocks import start
-from jostle.particles.compose import GlimpseDecoder, compose
+from jostle.particles.compose import GlimpseDecoder, compose, off_center
 from jostle.particles.config import DLPConfig
+from jostle.particles.field import FieldPrior, heat_loss, wanted_heat
 from jostle.particles.frames import frames_of, images_of
-from jostle.particles.glimpse import boxes_mask
+from jostle.particles.glimpse import boxes_mask, crop
 from jostle.particles.posterior import Found, ParticleEncoder, logit
 
 Phase = Literal["warmup", "noisy", "normal"]
@@ -32,6 +33,8 @@ class Drawn(NamedTuple):
     """What the decoder drew, (N, K, 4, S, S)."""
     picture: Tensor | None
     """(N, 3, H, W); not drawn in the warm-up."""
+    behind: Tensor | None
+    """The background of the picture, (N, 3, H, W)."""
 
 
 class DLP(nn.Module):
@@ -49,6 +52,8 @@ class DLP(nn.Module):
         self.background_images = None if conv else BackgroundImages(config)
         start(self, config.conv_start)
         nn.init.normal_(self.encoder.prior.heat.weight, 0.0, config.heat_start)
+        if isinstance(self.encoder.prior, FieldPrior):
+            self.encoder.prior.start()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -78,11 +83,20 @@ class DLP(nn.Module):
         decoded = self.decoder(particles.features)
         return frames_of(compose(decoded, particles, background, self.config), views)
 
-    def begin(self, frames: Tensor) -> None:
-        """Before training: set learned backgrounds to the median of frames (B, V, H, W, 3)."""
+    def begin(self, frames: Tensor, sceneries: Tensor | None = None) -> None:
+        """Before training: set learned backgrounds to medians of frames (B, V, H, W, 3).
+
+        Args:
+            frames: Some of those to train on.
+            sceneries: In which scenery each was taken, (B,); all in one by default.
+        """
         if self.background_images is not None:
             images = images_of(frames, self.config.image)
-            self.background_images.begin(images.view(*frames.shape[:2], *images.shape[1:]))
+            if sceneries is None:
+                sceneries = torch.zeros(len(frames), dtype=torch.long)
+            self.background_images.begin(
+                images.view(*frames.shape[:2], *images.shape[1:]), sceneries
+            )
 
     def phase(self, step: int) -> Phase:
         """Which phase of training a step belongs to."""
@@ -100,26 +114,30 @@ class DLP(nn.Module):
         on = drawn.particles.transparency.sum(1)  # (N,)
         if drawn.picture is None:
             on = on.detach()
-        crowd = on.square().mean()
+        crowd = on.mean()
         if drawn.picture is None:
             image = (drawn.glimpses - drawn.decoded[:, :, 1:]).square().sum((2, 3, 4)).mean()
         else:
-            image = (images - drawn.picture).square().sum((1, 2, 3)).mean()
+            error = (images - drawn.picture).square().sum(1, keepdim=True)  # (N, 1, H, W)
+            image = error.sum((1, 2, 3)).mean()
+            if drawn.found.heat is not None:
+                wanted = wanted_heat(drawn.particles, error)
+                terms["heat"] = heat_loss(drawn.found.heat, wanted)
         weights = self._weights()
         divergence = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
         total = image + self.config.kl * divergence + self.config.crowd * crowd
         health = {
-            "on": on.mean(),
+            "on": crowd,
             "box": drawn.particles.boxes.mean(),
             "beta_on": drawn.found.transparency.on.mean(),
             "beta_off": drawn.found.transparency.off.mean(),
         }
-        log = {"loss": total, "pixels": image, "crowd": crowd, **terms, **health}
+        log = {"loss": total, "pixels": image, **terms, **health}
         return total, {name: value.detach() for name, value in log.items()}
 
     def _draw(self, images: Tensor, views: int, phase: Phase, rng: torch.Generator | None) -> Drawn:
         config = self.config
-        found = self.encoder.find(images)
+        found = self.encoder.find(images, config.shake, rng)
         place, scale = found.place.sample(rng), found.scale.sample(rng)
         depth, beta = found.depth.sample(rng)[..., 0], found.transparency
         transparency = beta.sample(rng) if config.sample_beta else beta.mean
@@ -134,12 +152,12 @@ class DLP(nn.Module):
         particles = Particles.join(place, scale, depth, features, transparency)
         belief = self._background_belief(images, particles)
         decoded = self.decoder(features)
-        seen = None
+        seen = behind = None
         if phase != "warmup":
-            background = self._background(images, views, belief.sample(rng) if belief else None)
+            behind = self._background(images, views, belief.sample(rng) if belief else None)
             jitter = config.mask_jitter if phase == "noisy" else 0.0
-            seen = compose(decoded, particles, background, config, jitter, rng)
-        return Drawn(found, looks, belief, particles, glimpses, decoded, seen)
+            seen = compose(decoded, particles, behind, config, jitter, rng)
+        return Drawn(found, looks, belief, particles, glimpses, decoded, seen, behind)
 
     def _background_belief(self, images: Tensor, particles: Particles) -> Normal | None:
         if self.background_encoder is None:
@@ -155,7 +173,7 @@ class DLP(nn.Module):
         if self.background_decoder is not None:
             return self.background_decoder(latents)
         assert self.background_images is not None
-        return self.background_images(len(images), views)
+        return self.background_images(images, views)
 
     def _divergences(self, drawn: Drawn) -> dict[str, Tensor]:
         config, found = self.config, drawn.found
@@ -172,11 +190,24 @@ class DLP(nn.Module):
                 there = there.detach()
             each = {name: term * there for name, term in each.items()}
         each["transparency"] = found.transparency.divergence(config.beta_prior)
+        if config.center:
+            each["center"] = off_center(self._change(drawn), drawn.particles, config.image)
         terms = {name: term.sum(1).mean() for name, term in each.items()}
-        terms["chamfer"] = chamfer(found.anchors, found.proposals.detach()).mean()
+        if config.chamfer:
+            terms["chamfer"] = chamfer(found.anchors, found.proposals.detach()).mean()
         if drawn.background is not None:
             terms["background"] = drawn.background.divergence(0.0, 1.0).mean()
         return terms
+
+    @torch.no_grad()
+    def _change(self, drawn: Drawn) -> Tensor:
+        """How much each pixel that particles draw differs from what is behind, (N, K, S, S)."""
+        config, (place, boxes) = self.config, (drawn.particles.place, drawn.particles.boxes)
+        alpha, color = drawn.decoded[:, :, 0], drawn.decoded[:, :, 1:]
+        if drawn.behind is None:
+            return alpha
+        behind = crop(drawn.behind, place, boxes, config.glimpse, config.border)
+        return alpha * (color - behind).abs().sum(2)
 
     def _weights(self) -> dict[str, float]:
         config = self.config
@@ -188,4 +219,6 @@ class DLP(nn.Module):
             "transparency": 1.0,
             "features": config.balance,
             "background": config.balance,
+            "center": config.center,
+            "heat": config.heat,
         }

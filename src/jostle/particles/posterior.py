@@ -8,13 +8,18 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from jostle.core.particles import Particles
 from jostle.particles.beliefs import Beta, Normal
 from jostle.particles.blocks import GlimpseReader
 from jostle.particles.config import DLPConfig
+from jostle.particles.field import FieldPrior
 from jostle.particles.glimpse import crop
 from jostle.particles.prior import PatchPrior
+
+_TINTS = 4
+"""Side of the coarse glimpse that `tint` reads colors from."""
 
 
 class Found(NamedTuple):
@@ -32,6 +37,8 @@ class Found(NamedTuple):
     """(N, K, 1)."""
     transparency: Beta
     """(N, K)."""
+    heat: Tensor | None = None
+    """The map that proposals come from, (N, h, w) in logits, if there is one to teach."""
 
     @property
     def place(self) -> Normal:
@@ -73,9 +80,10 @@ class ParticleEncoder(nn.Module):
         """Build by `config`."""
         super().__init__()
         self.config = config
-        self.prior = PatchPrior(config)
+        self.prior = FieldPrior(config) if config.proposer == "field" else PatchPrior(config)
         self.attributes = AttributeEncoder(config)
         self.appearance = GlimpseReader(config, 2 * config.features)
+        self.tint = nn.Linear(3 * _TINTS**2, config.features) if config.tint else None
         head = self.appearance.head
         with torch.no_grad():
             head.weight[: config.features] *= config.feature_gain
@@ -84,10 +92,12 @@ class ParticleEncoder(nn.Module):
                 head.bias[:] = 0.0
                 head.bias[config.features :] = 2 * math.log(config.feature_start)
 
-    def find(self, images: Tensor) -> Found:
-        """Find particles in images (N, 3, H, W)."""
-        proposals = self.prior(images)  # (N, L, 2)
+    def find(self, images: Tensor, shake: float = 0.0, rng: torch.Generator | None = None) -> Found:
+        """Find particles in images (N, 3, H, W); `shake` moves where to look first, up to that."""
+        proposals, heat = self.prior(images)  # (N, L, 2)
         anchors = proposals[:, : self.config.particles]  # (N, K, 2)
+        if shake:
+            anchors = anchors + torch.empty_like(anchors).uniform_(-shake, shake, generator=rng)
         box = torch.full_like(anchors, self.config.anchor)
         offset, scale, rest = self.attributes(images, anchors, box)
         if self.config.passes == 2:
@@ -96,12 +106,16 @@ class ParticleEncoder(nn.Module):
         depth = Normal.calm(rest[..., 0:1], rest[..., 1:2])
         logits = rest[..., 2:]
         transparency = Beta.bounded(logits) if self.config.bounded_beta else Beta.free(logits)
-        return Found(proposals, anchors, offset, scale, depth, transparency)
+        return Found(proposals, anchors, offset, scale, depth, transparency, heat)
 
     def look(self, images: Tensor, place: Tensor, scale: Tensor) -> tuple[Normal, Tensor]:
         """Describe what is at places (N, K, 2): features, and the glimpses (N, K, 3, S, S)."""
         glimpses = crop(images, place, scale.sigmoid(), self.config.glimpse, self.config.border)
         mean, logvar = self.appearance(glimpses).chunk(2, dim=-1)
+        if self.tint is not None:
+            flat = (glimpses - 0.5).flatten(0, 1)  # (NK, 3, S, S)
+            colors = F.adaptive_avg_pool2d(flat, _TINTS).flatten(1)  # (NK, 3 * 16)
+            mean = mean + self.config.tint * self.tint(colors).unflatten(0, mean.shape[:2])
         return Normal.calm(mean, logvar), glimpses
 
     def particles(self, images: Tensor) -> Particles:

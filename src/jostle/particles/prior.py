@@ -22,6 +22,15 @@ class Spot(NamedTuple):
     """Sum of both variances and of the signed covariance; (...)."""
 
 
+class Proposed(NamedTuple):
+    """Places where something might be."""
+
+    places: Tensor
+    """The best first, (N, L, 2)."""
+    heat: Tensor | None = None
+    """The map they are the hills of, (N, h, w) in logits, if there is one to teach."""
+
+
 def spatial_softmax(heat: Tensor) -> Spot:
     """Read heatmaps (..., h, w): where their mass lies, and how concentrated it is."""
     height, width = heat.shape[-2:]
@@ -64,11 +73,11 @@ class PatchPrior(nn.Module):
         self.heat = nn.Conv2d(config.prior_plan[-1][0], 1, 1)
         self._patch, self._size, self._kept = config.patch, config.image, config.proposals
 
-    def forward(self, images: Tensor) -> Tensor:
+    def forward(self, images: Tensor) -> Proposed:
         """Propose places (N, L, 2), the most certain first."""
         patches = patches_of(images, self._patch)  # (N, P, 3, patch, patch)
         heat = self.heat(self.convs(patches.flatten(0, 1)))[:, 0]  # (NP, h, w)
         spot = spatial_softmax(heat.unflatten(0, patches.shape[:2]))
         places = to_image(spot.place, self._patch, self._size)  # (N, P, 2)
         best = spot.score.detach().argsort(dim=1, stable=True)[:, : self._kept]  # (N, L)
-        return places.gather(1, best[..., None].expand(-1, -1, 2))
+        return Proposed(places.gather(1, best[..., None].expand(-1, -1, 2)))

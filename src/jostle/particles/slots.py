@@ -189,8 +189,9 @@ class SlotModel(nn.Module):
         full = F.interpolate(share, size=(self.config.image,) * 2, mode="bilinear")
         return full.view(*slots.values.shape[:3], *full.shape[2:])
 
-    def begin(self, frames: Tensor) -> None:
+    def begin(self, frames: Tensor, sceneries: Tensor | None = None) -> None:
         """Before training: nothing to prepare, but the frames must be such."""
+        del sceneries
         images_of(frames[:1], self.config.image)
 
     def loss(

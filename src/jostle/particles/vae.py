@@ -206,8 +206,9 @@ class VAE(nn.Module):
         return frames_of((self._draw(mean) + 1) / 2, frames.shape[1])
 
     @torch.no_grad()
-    def begin(self, frames: Tensor) -> None:
+    def begin(self, frames: Tensor, sceneries: Tensor | None = None) -> None:
         """Before training: remember the median of frames (B, V, H, W, 3), for `foreground`."""
+        del sceneries
         if not self.config.foreground:
             return
         images = images_of(frames, self.config.image)

@@ -59,7 +59,11 @@ class Bench:
     def first_look(self) -> None:
         """Let the encoder see scenes from everywhere in the training side."""
         spread = np.linspace(0, len(self.train) - 1, min(_FIRST_LOOK, len(self.train)))
-        self.model.begin(self.read(self.train[spread.astype(np.int64)]))
+        scenes = self.train[spread.astype(np.int64)]
+        # What was collected in one call stands in one scenery, as far as anybody knows.
+        sceneries = torch.from_numpy(self.frames.collections[scenes])
+        several = getattr(self.plan.model, "sceneries", 1) > 1
+        self.model.begin(self.read(scenes), sceneries if several else None)
         self.share_weights()
 
     def share_weights(self) -> None:
