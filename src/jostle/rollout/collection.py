@@ -32,7 +32,7 @@ class Collection:
     shape: str | None = None
     """What objects are: cube, star or tee; the task's own shape by default."""
     stretch: tuple[float, float] = (1.0, 1.0)
-    """Factors on the footprint along an object's x and y: 1 1.8 makes cuboids of cubes."""
+    """Factors on the footprint along an object's x and y: 2 1 makes cuboids of cubes."""
     cameras: tuple[str, ...] = ("front", "side")
     """Who looks; every scene is seen by all of them."""
     size: int = 128
