@@ -22,7 +22,7 @@ FREE = (30.0, 2.0)
 """Where neither an object nor the arm ever is."""
 
 
-def paint(path, episodes: int = 24, near: bool = False, hidden: bool = False, seed: int = 0):
+def paint(path, episodes: int = 24, near=False, hidden=False, fallen=False, seed: int = 0):
     """Write scenes of three squares at least 10 pixels apart; the first moves in the last step.
 
     Args:
@@ -30,6 +30,7 @@ def paint(path, episodes: int = 24, near: bool = False, hidden: bool = False, se
         episodes: How many, of `STEPS` scenes each.
         near: Put the second square right beside the first.
         hidden: Let the arm cover four fifths of the third square in the second view.
+        fallen: Let the third square lie below the table, still to be seen.
         seed: Which scenes.
     """
     rng = np.random.default_rng(seed)
@@ -63,6 +64,7 @@ def paint(path, episodes: int = 24, near: bool = False, hidden: bool = False, se
     truth = np.zeros(scenes, truth_dtype(VIEWS, OBJECTS))
     truth["scene"], truth["present"], truth["color"] = np.arange(scenes), True, paints
     truth["position"][..., :2], truth["rgb"] = middles / 100, np.array(PALETTE)[paints]
+    truth["position"][:, 2, 2] = -0.3 if fallen else 0.0
     labels = np.arange(2, 2 + OBJECTS)
     truth["seen"] = (masks[..., None] == labels).sum((2, 3))
     truth["whole"] = SIDE**2

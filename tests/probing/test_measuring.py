@@ -34,6 +34,11 @@ def plain(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    return paint(tmp_path_factory.mktemp("many"), episodes=60)
+
+
+@pytest.fixture(scope="module")
 def near(tmp_path_factory):
     return paint(tmp_path_factory.mktemp("near"), near=True)
 
@@ -174,6 +179,15 @@ def test_objects_that_show_too_little_are_not_looked_for(hidden):
     assert found.total.recall == 1
 
 
+def test_objects_that_fell_off_the_table_are_not_looked_for(tmp_path):
+    path = paint(tmp_path / "fallen", fallen=True)
+    spoiled = Perfect(path)
+    spoiled.on[:, :, 2] = False
+    found = measure(spoiled, path).total
+    assert found.objects == 24 * STEPS * VIEWS * (OBJECTS - 1)
+    assert found.recall == 1
+
+
 def test_places_on_the_table_need_places_in_every_view(plain, rng):
     spoiled = Perfect(plain)
     spoiled.places += rng.normal(scale=0.5, size=spoiled.places.shape)  # a pixel is 1 cm
@@ -217,17 +231,22 @@ def test_a_slot_that_wins_most_pixels_of_two_objects_merges_them(plain):
     assert found.particles == OBJECTS + 1
 
 
-def test_a_vector_is_asked_for_places_by_color(plain, rng):
-    found = measure(PerfectVector(plain), plain)
+def test_a_vector_is_asked_for_places_by_color(many, rng):
+    found = measure(PerfectVector(many), many)
     assert found.kind == "vector"
     assert found.total.table_cm == pytest.approx(0, abs=0.1)
     assert found.total.recall is None
     assert found.total.particles is None
     assert found.total.psnr > 80
     assert set(found.colors) == {"red", "green", "blue", "yellow"}
-    noise = PerfectVector(plain)
+    noise = PerfectVector(many)
     noise.vectors = rng.normal(size=noise.vectors.shape)
-    assert measure(noise, plain).total.table_cm > 0.7 * found.total.table_guess_cm
+    assert measure(noise, many).total.table_cm > 0.7 * found.total.table_guess_cm
+
+
+def test_no_map_to_the_table_is_fit_to_a_few_places(many):
+    assert measure(PerfectVector(many), many, limit=60).total.table_cm is None
+    assert measure(Perfect(many), many, limit=30).total.table_cm is None
 
 
 def test_a_limit_counts_scenes(plain):

@@ -1,6 +1,9 @@
 """The numbers that tell whether an encoder will do, and how they are taken from single cases."""
 
+import ast
+import inspect
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,9 +14,10 @@ from numpy.typing import NDArray
 class Numbers:
     """How well an encoder sees some objects; None where a number makes no sense or nothing counts.
 
-    An object counts in each view in which at least 30 % of its own pixels are seen. Its middle is
-    the mean of its visible pixels. It is served by the nearest visible particle, or by the slot
-    that wins most of its visible pixels, and recalled if that is within 4 px of its middle.
+    An object on the table counts in each view in which at least 30 % of its own pixels are seen;
+    those that fell off do not. Its middle is the mean of its visible pixels. It is served by the
+    nearest visible particle, or by the slot that wins most of its visible pixels, and recalled if
+    that is within 4 px of its middle.
     """
 
     objects: int
@@ -65,6 +69,17 @@ class Numbers:
     def to_dict(self) -> dict[str, Any]:
         """Give all numbers as plain data."""
         return asdict(self)
+
+
+def meanings() -> dict[str, str]:
+    """What each number means, by its name: the docstrings above."""
+    body = ast.parse(inspect.getsource(Numbers)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    said = {}
+    for field, text in pairwise(body.body):
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+            said[ast.unparse(field.target)] = " ".join(ast.literal_eval(text.value).split())
+    return said
 
 
 def mean(values: NDArray[Any]) -> float | None:

@@ -13,6 +13,8 @@ VISIBLE = 0.3
 """Share of its own pixels from which on an object counts as visible."""
 FIRST = 2
 """Label of the first object in masks; 0 is nothing and 1 the arm."""
+FALLEN = -0.01
+"""Height above the table, in meters, below which an object has fallen off; nobody looks for it."""
 _STILL = 3e-4
 """Meters that a resting object may move from scene to scene."""
 
@@ -24,7 +26,7 @@ class Known:
     masks: NDArray[np.uint8]
     """What each pixel shows, (S, V, H, W): 0 nothing, 1 the arm, 2 + i the object i."""
     visible: NDArray[np.bool_]
-    """Objects that show enough of themselves, (S, V, N)."""
+    """Objects on the table that show enough of themselves, (S, V, N)."""
     whole: NDArray[np.bool_]
     """Objects that nothing hides, (S, V, N)."""
     centers: NDArray[np.float64]
@@ -51,11 +53,12 @@ def know(frames: Frames, truth: Truth, scenes: Indices) -> Known:
     centers, pixels = centers_of(batch.masks, batch.present.shape[1])
     episode = np.stack((frames.collections[scenes], frames.episodes[scenes]), -1)
     _, number = np.unique(episode, axis=0, return_inverse=True)
+    standing = (batch.positions[..., 2] > FALLEN)[:, None]  # (S, 1, N)
     following = _following(number.ravel(), frames.steps[scenes])
     return Known(
         masks=batch.masks,
-        visible=batch.visible(VISIBLE),
-        whole=batch.visible(1.0),
+        visible=batch.visible(VISIBLE) & standing,
+        whole=batch.visible(1.0) & standing,
         centers=centers,
         pixels=pixels,
         positions=batch.positions[..., :2].astype(np.float64),

@@ -10,8 +10,8 @@ from jostle.probing.looking import Flags, Floats, Sight
 from jostle.probing.matching import Service, features_of, places_of
 from jostle.probing.objects import Known
 
-_FEWEST = 20
-"""Rows below which nothing is fit."""
+_FEWEST = 30
+"""Different places below which no map to places is fit; few scenes are often one scene."""
 
 
 def told_colors(sight: Sight, service: Service, known: Known) -> tuple[Floats, Floats]:
@@ -55,7 +55,7 @@ def table_errors(places: Floats, found: Flags, known: Known) -> Floats:
     usable, scored = found.all(1), known.scored[:, None]
     fit, test = usable & ~scored, usable & scored
     errors = np.full(known.colors.shape, np.nan)
-    if fit.sum() >= _FEWEST and test.any():
+    if _enough(known.positions[fit]) and test.any():
         told = ridge(quadratic(columns[fit]), known.positions[fit])(quadratic(columns[test]))
         errors[test] = np.linalg.norm(told - known.positions[test], axis=-1)
     return errors
@@ -95,10 +95,14 @@ def _targets(known: Known) -> list[Flags]:
 def _vector_errors(columns: Floats, which: Flags, known: Known, errors: Floats) -> None:
     scene, one = np.nonzero(which)
     fit = ~known.scored[scene]
-    if fit.sum() < _FEWEST or fit.all():
-        return
     x, y = columns[scene], known.positions[scene, one]
+    if fit.all() or not _enough(y[fit]):
+        return
     rows = np.flatnonzero(fit)
     apart = np.arange(len(rows)) >= 0.7 * len(rows)  # whole episodes but one: scenes are in order
     told = chosen_ridge(x[rows], y[rows], apart)(x[~fit])
     errors[scene[~fit], one[~fit]] = np.linalg.norm(told - y[~fit], axis=-1)
+
+
+def _enough(positions: Floats) -> bool:
+    return len(np.unique(positions.round(3), axis=0)) >= _FEWEST
