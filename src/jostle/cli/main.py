@@ -15,6 +15,7 @@ VERBS: Catalog[str] = Catalog(
         "table": "Score many agents on many tasks, beside the paper's numbers",
         "collect": "Collect frames, and what they truly show, to learn seeing from",
         "pretrain": "Train an encoder of frames, or go on with a run",
+        "probe": "Measure an encoder against what frames truly show",
         "train": "Train an agent, or go on with a run",
         "curves": "Draw the learning curves of runs",
         "relay": "Go on with the queue of trainings while the cores would idle",

@@ -70,7 +70,7 @@ def titled(frame: Frame, title: str) -> Frame:
     try:
         from PIL import Image, ImageDraw, ImageFont
     except ImportError as error:
-        raise _missing("pillow") from error
+        raise missing("pillow") from error
     size = max(12, frame.shape[0] // 14)
     strip = Image.new("RGB", (frame.shape[1], size + 8), (_PAPER,) * 3)
     font = ImageFont.load_default(size)
@@ -88,11 +88,12 @@ def _imageio() -> Any:
     try:
         import imageio.v2 as imageio
     except ImportError as error:
-        raise _missing("imageio") from error
+        raise missing("imageio") from error
     return imageio
 
 
-def _missing(package: str) -> MissingExtraError:
+def missing(package: str) -> MissingExtraError:
+    """Say how to get a package that drawing needs."""
     return MissingExtraError(
         f"Films and pictures need '{package}'. Install it with: pip install 'jostle[report]'"
     )
