@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 GL_PACKAGES := libegl1 libgl1 libgl1-mesa-dri libosmesa6
 WORKERS ?= 2
 
-.PHONY: demo test check format bench bench-learning slow docs clean gl
+.PHONY: demo test check format bench bench-learning bench-encoders slow docs clean gl
 
 demo: $(VENV)/.installed gl
 	$(BIN)/jostle demo --out demo
@@ -28,6 +28,9 @@ bench: $(VENV)/.bench gl
 bench-learning: $(VENV)/.slow
 	$(BIN)/python benchmarks/learning.py --out docs/results
 	$(BIN)/python benchmarks/fit.py --out docs/results
+
+bench-encoders: $(VENV)/.installed
+	$(BIN)/python benchmarks/encoders.py --out docs/results
 
 slow: $(VENV)/.slow gl
 	$(BIN)/python -m pytest -m slow

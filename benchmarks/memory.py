@@ -20,16 +20,16 @@ def main() -> None:
     obs_type, copies, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     from jostle.envs.vector import TabletopVectorEnv
 
-    imports = _resident("VmRSS")
+    imports = resident("VmRSS")
     env = TabletopVectorEnv(copies, "ThreeCubes", obs_type=obs_type, threads=threads)
     env.reset(seed=0)
     for _ in range(20):
         env.step(env.action_space.sample())
-    print(json.dumps({"imports": imports, "environment": _resident("VmHWM") - imports}))
+    print(json.dumps({"imports": imports, "environment": resident("VmHWM") - imports}))
     env.close()
 
 
-def _resident(field: str) -> float:
+def resident(field: str) -> float:
     """Read a memory field of this process: resident now, or the most it ever was."""
     text = Path("/proc/self/status").read_text()
     match = re.search(rf"{field}:\s+(\d+) kB", text)

@@ -2,7 +2,7 @@
 
 Patches that look alone can point at one place each, and objects that touch often share a patch. A
 map of the whole image at half its size has room for every object, and it need not be taught: the
-places of particles that are there, and whatever the picture still lacks, are where it should be hot.
+places of particles that are there, and what the picture still lacks, are where it should be hot.
 
 N images, K proposals, h × w cells of the map.
 """

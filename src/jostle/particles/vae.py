@@ -1,11 +1,13 @@
 """A variational autoencoder: one vector per view, the unstructured rival of particles.
 
-The original adds a perceptual distance by a pretrained network; here differences of neighboring
-pixels on a pyramid stand in for it, and the surroundings of what moves can be given more weight.
+The original adds a perceptual distance by a pretrained network, which is used if its weights are at
+hand. Otherwise differences of neighboring pixels on a pyramid stand in for it, and the surroundings
+of what moves can be given more weight.
 """
 
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +17,7 @@ from jostle.core.entities import Entities
 from jostle.core.errors import require
 from jostle.particles.beliefs import Normal
 from jostle.particles.frames import frames_of, images_of
+from jostle.particles.lpips import LPIPS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,9 @@ class VAEConfig:
     """Weight of the divergence from N(0, 1)."""
     edges: float = 1.0
     """Weight of differences of neighboring pixels, on a pyramid of three sizes."""
+    lpips: str = ""
+    """Safetensors file with a VGG16 (and LPIPS calibration): the original's perceptual distance in
+    place of `edges`. Needed for training only."""
     foreground: float = 0.0
     """How much more a pixel counts that is far from the median frame."""
     cameras: int = 2
@@ -186,6 +192,7 @@ class VAE(nn.Module):
         self.write = nn.Sequential(
             nn.Linear(config.latents, config.hidden), nn.ReLU(), nn.Linear(config.hidden, flat)
         )
+        self._judge: tuple[LPIPS, ...] = ()  # in a tuple: its weights are not ours to save
         self.register_buffer("median", torch.zeros(config.cameras, 3, config.image, config.image))
 
     @property
@@ -228,14 +235,20 @@ class VAE(nn.Module):
             median = self.median.repeat(len(images) // len(self.median), 1, 1, 1)
             weight = 1 + self.config.foreground * (images - median).abs().amax(1, keepdim=True)
             gap = gap * weight
-        terms = {
-            "pixels": gap.mean(),
-            "edges": 2 * edge_distance(images, drawn),
-            "divergence": belief.divergence(0.0, 1.0).mean(),
-        }
-        total = terms["pixels"] + self.config.edges * terms["edges"]
-        total = total + self.config.beta * terms["divergence"]
+        terms = {"pixels": gap.mean(), "divergence": belief.divergence(0.0, 1.0).mean()}
+        total = terms["pixels"] + self.config.beta * terms["divergence"]
+        if self.config.lpips:
+            terms["lpips"] = self._perceived(images, drawn)
+            total = total + terms["lpips"]
+        else:
+            terms["edges"] = 2 * edge_distance(images, drawn)
+            total = total + self.config.edges * terms["edges"]
         return total, {name: value.detach() for name, value in {"loss": total, **terms}.items()}
+
+    def _perceived(self, images: Tensor, drawn: Tensor) -> Tensor:
+        if not self._judge:
+            self._judge = (LPIPS.read(Path(self.config.lpips)).to(images.device),)
+        return self._judge[0](images, drawn)
 
     def _know(self, views: int) -> None:
         cameras = self.config.cameras
