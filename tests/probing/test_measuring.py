@@ -95,6 +95,16 @@ def test_hidden_particles_lower_recall_exactly(plain):
     assert found.total.particles == pytest.approx(OBJECTS - 1 / 4)
 
 
+def test_missed_objects_are_faint_if_a_particle_is_there_but_off(plain):
+    spoiled = Perfect(plain)
+    assert measure(spoiled, plain).total.faint == 0
+    spoiled.on[:, 0, 1] = False
+    assert measure(spoiled, plain).total.faint == pytest.approx(1 / 2 / OBJECTS)
+    spoiled.places[:, 0, 1] = FREE
+    assert measure(spoiled, plain).total.faint == 0
+    assert measure(PerfectSlots(plain), plain).total.faint is None
+
+
 def test_nothing_visible_is_a_number_too(plain):
     blind = Perfect(plain)
     blind.on[:] = False

@@ -74,6 +74,14 @@ def _by_pixels(sight: Sight, known: Known) -> tuple[NDArray[np.int64], Flags]:
     return won.argmax(-1), 2 * won.max(-1) > known.pixels
 
 
+def faint(sight: Sight, service: Service, known: Known) -> Flags:
+    """Visible objects that are not recalled only because a particle within `NEAR_PX` is off."""
+    assert sight.places is not None
+    gap = known.centers[..., :, None, :] - sight.places[..., None, :, :]  # (S, V, N, K, 2)
+    nearest = np.linalg.norm(gap, axis=-1).min(-1)
+    return known.visible & ~service.recalled & (nearest <= NEAR_PX)
+
+
 def pixels_won(winners: NDArray[np.uint8], known: Known, slots: int) -> NDArray[np.int64]:
     """How many visible pixels of each object each slot wins, (S, V, N, K)."""
     scene, view, row, column = np.nonzero(known.masks >= FIRST)

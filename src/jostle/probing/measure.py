@@ -13,7 +13,7 @@ from jostle.frames.batches import Indices
 from jostle.frames.reader import Frames
 from jostle.frames.truth import Truth
 from jostle.probing.looking import Encoder, Flags, Floats, Sight, look
-from jostle.probing.matching import ARM, NOTHING, OBJECT, Service, grounds, serve
+from jostle.probing.matching import ARM, NOTHING, OBJECT, Service, faint, grounds, serve
 from jostle.probing.numbers import Numbers, mean, median, percentile
 from jostle.probing.objects import Known, know
 from jostle.probing.probes import guess_errors, shifts, table_errors, told_colors, vector_errors
@@ -117,6 +117,9 @@ class Study:
             "recall": np.where(seen, service.recalled, np.nan),
             "error": np.where(service.recalled, service.error, np.nan),
             "error_all": np.where(seen, service.error, np.nan),
+            "faint": np.where(
+                seen & (sight.reach is not None), faint(sight, service, known), np.nan
+            ),
             "merged": np.where(seen, service.merged, np.nan),
             "color": right,
             "color_guess": guess,
@@ -178,6 +181,7 @@ class Study:
             error_px_95=percentile(some("error"), 95),
             error_all_px=median(some("error_all")),
             error_all_px_95=percentile(some("error_all"), 95),
+            faint=mean(some("faint")),
             merged=mean(some("merged")),
             color=mean(some("color")),
             color_guess=mean(some("color_guess")),

@@ -32,6 +32,8 @@ class Numbers:
     """Median distance, of all visible objects."""
     error_all_px_95: float | None = None
     """95th percentile, of all visible objects."""
+    faint: float | None = None
+    """Share of visible objects that are not recalled only because the particle there is off."""
     merged: float | None = None
     """Share of visible objects that share what serves them with another: both middles in one
     particle's box, or more than half of the pixels of both won by one slot."""

@@ -32,8 +32,9 @@ h2 {{ border-top: 2px solid #222; padding-top: .4em; margin-top: 2em; }} h3 {{ f
 dt {{ font-family: monospace; }} dd {{ margin: 0 0 .4em 2em; }} summary {{ cursor: pointer; }}
 </style></head><body>
 <h1>{title}</h1>
-<p>Made by <code>{made_by}</code>. Orange dots and pink boxes are visible particles, red rings are
-around objects that nothing found. Images/s is one measurement, and noisy.</p>
+<p>Made by <code>{made_by}</code>. Orange dots and pink boxes are visible particles, gray dots
+are particles that are off, red rings are around objects that nothing found. Images/s is one
+measurement, and noisy.</p>
 """
 
 
@@ -61,6 +62,7 @@ COLUMNS: dict[str, Callable[[Numbers], str]] = {
     "recall": _one("recall", _SHARE),
     "error px (95 %)": _with_95("error_px", _PLAIN),
     "of all px (95 %)": _with_95("error_all_px", _PLAIN),
+    "faint": _one("faint", _SHARE),
     "merged": _one("merged", _SHARE),
     "color": _one("color", _SHARE),
     "jitter px (95 %)": _with_95("jitter_px", _PLAIN),

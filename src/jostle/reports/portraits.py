@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from jostle.probing.showing import Case, Shown
 from jostle.reports.films import Frame, beside, missing, sheet
 
-_BOX, _PLACE, _MISSED = (255, 0, 200), (255, 140, 0), (220, 0, 0)
+_BOX, _PLACE, _OFF, _MISSED = (255, 0, 200), (255, 140, 0), (130, 130, 130), (220, 0, 0)
 _SHADES = np.array(
     [(31, 119, 180), (255, 127, 14), (44, 160, 44), (214, 39, 40), (148, 103, 189), (140, 86, 75),
      (227, 119, 194), (127, 127, 127), (188, 189, 34), (23, 190, 207)], np.uint8,
@@ -38,6 +38,8 @@ def found(shown: Shown, view: int, by: int = 2) -> Frame:
     if shown.reach is not None and shown.places is not None:
         for place, reach in zip(shown.places[view][there], shown.reach[view][there], strict=True):
             pen.rectangle(_box(place, reach, by), outline=_BOX)
+        for place in shown.places[view][~there]:
+            pen.ellipse(_box(place, np.full(2, 0.5), by), fill=_OFF)
     if shown.places is not None:
         for place in shown.places[view][there]:
             pen.ellipse(_box(place, np.full(2, 0.6), by), fill=_PLACE)
