@@ -1,6 +1,7 @@
 """Slot Attention: an image as ten slots that compete for its pixels; a rival of particles."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +29,10 @@ class SlotConfig:
     """Features of a slot."""
     channels: int = 64
     """Channels of the convolutions."""
+    kernel: int = 5
+    """Side of the convolutions' kernels, in pixels."""
+    last_channels: int = 64
+    """Channels of the decoder at full size."""
     hidden: int = 128
     """Hidden layer behind the recurrent update."""
     rounds: int = 2
@@ -57,8 +62,8 @@ class SlotConfig:
 
 PAPER_SLOTS = SlotConfig()
 """The slot baseline of the paper."""
-LITE_SLOTS = SlotConfig(shrink=2, channels=32)
-"""The same slots from images of half the size, with half the channels."""
+LITE_SLOTS = SlotConfig(shrink=2, channels=32, kernel=3, last_channels=16)
+"""The same slots from images of half the size, with fewer channels and smaller kernels."""
 
 
 class Places(nn.Module):
@@ -142,10 +147,11 @@ class SlotModel(nn.Module):
         """Build by `config`; weights come from torch's global stream."""
         super().__init__()
         self.config = config
-        channels, width = config.channels, config.width
+        channels, width, kernel = config.channels, config.width, config.kernel
         convs: list[nn.Module] = []
         for index in range(4):
-            convs.append(nn.Conv2d(channels if index else 3, channels, 5, padding=2))
+            inputs = channels if index else 3
+            convs.append(nn.Conv2d(inputs, channels, kernel, padding=kernel // 2))
             convs.append(nn.LeakyReLU(0.01))
         self.convs = nn.Sequential(*convs, Places(config.side, channels))
         self.tokens = nn.Sequential(
@@ -153,12 +159,13 @@ class SlotModel(nn.Module):
         )
         self.attend = SlotAttention(config, channels)
         drawn: list[nn.Module] = [Places(_START, width)]
-        for index in range(config.doublings):
-            inputs = channels if index else width
-            drawn.append(nn.ConvTranspose2d(inputs, channels, 5, 2, padding=2, output_padding=1))
+        last, half = config.last_channels, kernel // 2
+        steps = [width, *[channels] * (config.doublings - 1), last]
+        for inputs, outputs in pairwise(steps):
+            drawn.append(nn.ConvTranspose2d(inputs, outputs, kernel, 2, half, output_padding=1))
             drawn.append(nn.LeakyReLU(0.01))
-        drawn += [nn.ConvTranspose2d(channels, channels, 5, padding=2), nn.LeakyReLU(0.01)]
-        self.unconvs = nn.Sequential(*drawn, nn.ConvTranspose2d(channels, 4, 3, padding=1))
+        drawn += [nn.ConvTranspose2d(last, last, kernel, padding=half), nn.LeakyReLU(0.01)]
+        self.unconvs = nn.Sequential(*drawn, nn.ConvTranspose2d(last, 4, 3, padding=1))
         fixed = torch.Generator().manual_seed(config.noise_seed)
         self.register_buffer("noise", torch.randn(1, config.slots, width, generator=fixed))
 
