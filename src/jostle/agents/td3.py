@@ -16,6 +16,7 @@ from jostle.core.entities import Entities
 from jostle.core.errors import NotFiniteError
 from jostle.nets.config import NetConfig
 from jostle.nets.normalize import Normalizer
+from jostle.particles.catalog import Model
 from jostle.replay.sampler import Batch
 
 
@@ -38,23 +39,37 @@ class TD3Agent:
         self.actor_optimizer = _adam(self.actor.parameters(), config.lr)
         self.critic_optimizer = _adam(self.critics.parameters(), config.critic_lr or config.lr)
         self.noise = torch.Generator().manual_seed(seed + 1)
+        self.eyes: Model | None = None
+        """What it sees with; nothing for an agent of true state."""
         self.updates = 0
 
     @torch.no_grad()
     def act(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
         """Choose actions without noise, (B, A)."""
-        actions: NDArray[np.float32] = self.actor(
-            self.normalizer(state), self.normalizer(goal)
-        ).numpy()
+        state, goal = self.actor_sees(state), self.actor_sees(goal)
+        actions: NDArray[np.float32] = self.actor(state, goal).numpy()
         if not np.isfinite(actions).all():
             raise NotFiniteError("The actor gives NaN. The last good checkpoint is kept.")
         return actions
 
+    def actor_sees(self, entities: Entities) -> Entities:
+        """What the actor is shown: normalized, and without what is not visible if it reads sets."""
+        shown = entities if self.net.kind == "mlp" else entities.packed()
+        normal: Entities = self.normalizer(shown)
+        return normal
+
+    def all_see(self, entities: Entities) -> Entities:
+        """The same for actor and critics together; unstructured critics need every row."""
+        if self.net.critics == "mlp":
+            normal: Entities = self.normalizer(entities)
+            return normal
+        return self.actor_sees(entities)
+
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Learn from one batch; returns what is worth logging."""
         config = self.config
-        state, goal = self.normalizer(batch.state), self.normalizer(batch.goal)
-        following = self.normalizer(batch.next_state)
+        state, goal = self.all_see(batch.state), self.all_see(batch.goal)
+        following = self.all_see(batch.next_state)
 
         with torch.no_grad():
             noise = torch.randn(batch.action.shape, generator=self.noise) * config.target_noise

@@ -9,7 +9,7 @@ from tqdm import tqdm
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.examine import Examination, examine
 from jostle.tasks.catalog import TASKS
-from jostle.zoo.agents import agent_for
+from jostle.zoo.agents import agent_for, what_it_reads
 
 
 def examine_with_bar(
@@ -17,7 +17,13 @@ def examine_with_bar(
 ) -> Examination:
     """Examine an agent, by the word a user types, on fixed episodes of a task."""
     copies = min(copies, max(episodes, 1))
-    env = TabletopVectorEnv(copies, TASKS[task].name, objects=objects, autoreset_mode="Disabled")
+    env = TabletopVectorEnv(
+        copies,
+        TASKS[task].name,
+        objects=objects,
+        autoreset_mode="Disabled",
+        **what_it_reads(agent),
+    )
     steps = env.recipe.task.evaluation_steps(env.recipe.most) + 1
     rounds = -(-episodes // copies)
     with tqdm(total=steps * rounds * copies, desc=f"{task} {agent}", unit="step") as bar:

@@ -15,6 +15,7 @@ from jostle.training.experiment import Experiment
 from jostle.training.rounds import Rounds, StopAskedError
 from jostle.training.start import begin, go_on
 from jostle.zoo.agents import agent_for, weights_for
+from jostle.zoo.encoders import look
 
 _SHOWN = {
     "success": "success", "train_success": "train", "value": "Q", "critic_loss": "critic",
@@ -94,7 +95,7 @@ def run(argv: list[str]) -> None:
         bar = Bar(config.minutes)
         folder = config.out / f"{config.experiment.name}-{config.experiment.seed}"
         weights = None if config.start is None else weights_for(config.start)
-        rounds = begin(config.experiment, folder, bar, weights, agent_for)
+        rounds = begin(config.experiment, folder, bar, weights, agent_for, look)
     if bar.watch(rounds):
         print(f"done: {folder} (best success while training {rounds.counters['best']:.3f})")
     else:

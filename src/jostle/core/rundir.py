@@ -49,6 +49,11 @@ class RunDir:
                 "or choose another folder."
             )
 
+    @property
+    def encoder(self) -> Path:
+        """What an agent that learns from pixels sees with."""
+        return self.path / "encoder.safetensors"
+
     def create(self, experiment: dict[str, Any]) -> None:
         """Start a new run; an existing one is never written over."""
         self.check_new()

@@ -1,5 +1,6 @@
 """Encoders in files that say what they are."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,15 @@ def save_encoder(path: Path, model: Model, meta: dict[str, Any]) -> None:
 def load_encoder(path: Path) -> tuple[Model, dict[str, Any]]:
     """Read an encoder and what was written beside it."""
     tensors, meta = load(path)
+    return read_encoder(tensors, meta, path), meta
+
+
+def read_encoder(tensors: Mapping[str, Tensor], meta: dict[str, Any], path: Path) -> Model:
+    """Build the encoder that the tensors of a file hold."""
     kind, config = read_entry(meta, path)
     model = build(kind, config)
     fill(model, tensors, PREFIX, f"{kind} in {path}")
-    return model.requires_grad_(False).eval(), meta
+    return model.requires_grad_(False).eval()
 
 
 def read_entry(meta: dict[str, Any], path: Path) -> tuple[str, EncoderConfig]:

@@ -72,6 +72,21 @@ def _distill(name: str) -> Experiment:
     )  # fmt: skip
 
 
+def _pixels(name: str) -> Experiment:
+    """Imitate the oracle from what the cameras show: frames cost far more than updates here."""
+    state = _distill(name)
+    return replace(
+        state,
+        name=f"{name}-pixels-distill",
+        encoder="dlp-pusht" if name.startswith("push") else "dlp-6cubes",
+        td3=replace(state.td3, batch=128),
+        training=replace(
+            state.training, copies=32, memory=100_000, updates_per_step=0.25,
+            env_steps=300_000, examine_every=40,
+        ),
+    )  # fmt: skip
+
+
 def _mlp(experiment: Experiment) -> Experiment:
     """No sets: objects are told apart by their place in the row, so that codes must not move."""
     return replace(
@@ -93,7 +108,7 @@ def _smorl(experiment: Experiment) -> Experiment:
 
 
 def _all() -> dict[str, Experiment]:
-    found = [make(name) for name in _BUDGETS for make in (_fast, _paper, _distill)]
+    found = [make(name) for name in _BUDGETS for make in (_fast, _paper, _distill, _pixels)]
     fixed = [name for name in _BUDGETS if not isinstance(_BUDGETS[name][1], tuple)]
     found += [_mlp(make(name)) for name in fixed for make in (_fast, _distill)]
     found += [_smorl(make(name)) for name in fixed for make in (_fast, _paper)]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from jostle.core.entities import Entities
 from jostle.envs.vector import Observation, TabletopVectorEnv
 from jostle.replay.ring import Episodes
-from jostle.rollout.observer import Sets, StateObserver
+from jostle.rollout.observer import Observer, Sets
 
 Choose = Callable[[Observation, Sets, Sets], NDArray[np.float32]]
 """From the raw observation, the state set and the goal set to actions (B, A)."""
@@ -21,7 +21,7 @@ def as_entities(sets: Sets) -> Entities:
 
 
 def play_round(
-    env: TabletopVectorEnv, observer: StateObserver, choose: Choose, steps: int
+    env: TabletopVectorEnv, observer: Observer, choose: Choose, steps: int
 ) -> tuple[Episodes, dict[str, float]]:
     """Play one episode of `steps` actions in every copy.
 

@@ -6,13 +6,13 @@ from numpy.typing import NDArray
 from jostle.agents.td3 import TD3Agent
 from jostle.envs.vector import Observation
 from jostle.rollout.collect import as_entities
-from jostle.rollout.observer import StateObserver
+from jostle.rollout.observer import Observer
 
 
 class LearnedPolicy:
     """Acts without noise."""
 
-    def __init__(self, agent: TD3Agent, observer: StateObserver) -> None:
+    def __init__(self, agent: TD3Agent, observer: Observer) -> None:
         """Let `agent` see through `observer`."""
         self._agent, self._observer = agent, observer
 

@@ -4,7 +4,7 @@ Objects are told apart by a code of fixed width, drawn anew for every episode, s
 trained with n objects runs with any m: it has met every code, and learnt to match equal ones.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,62 @@ class Sets(NamedTuple):
     """(B, V, K, D)."""
     visible: NDArray[np.bool_]
     """(B, V, K)."""
+
+
+class Observer(Protocol):
+    """Whatever turns observations into entities."""
+
+    codes: NDArray[np.int64]
+    """Which identity code each object of each copy has, (B, N)."""
+
+    @property
+    def rng(self) -> np.random.Generator | None:
+        """Source of the codes; none if they are always the same."""
+        ...
+
+    @property
+    def state_shape(self) -> tuple[int, int, int]:
+        """Views, entities and features of a state."""
+        ...
+
+    @property
+    def goal_shape(self) -> tuple[int, int, int]:
+        """Views, entities and features of a goal."""
+        ...
+
+    @property
+    def features(self) -> int:
+        """Width of an entity."""
+        ...
+
+    @property
+    def code_width(self) -> int:
+        """Features at the end of an entity that are its identity code."""
+        ...
+
+    def goal_form(self) -> GoalForm:
+        """How hindsight reads a goal off a state."""
+        ...
+
+    def begin(self, copies: NDArray[np.int64]) -> None:
+        """Prepare copies that start an episode."""
+        ...
+
+    def state(self, observation: Observation) -> Sets:
+        """What is there."""
+        ...
+
+    def goal(self, observation: Observation) -> Sets:
+        """What shall be there."""
+        ...
+
+    def approach(self, state: Sets, chosen: NDArray[np.int64]) -> Actions:
+        """Actions (B, 3) that head straight for the `chosen` object of each copy, and through."""
+        ...
+
+    def coordinates(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Task coordinates (B, N, w) that the reward of training is about."""
+        ...
 
 
 class StateObserver:

@@ -81,7 +81,7 @@ class DistillLoop(Rounds):
         for _ in range(updates):
             self.pace()
             batch = self.shop.sampler.sample(self.experiment.td3.batch)
-            state, goal = agent.normalizer(batch.state), agent.normalizer(batch.goal)
+            state, goal = agent.actor_sees(batch.state), agent.actor_sees(batch.goal)
             loss = imitation_loss(agent.actor(state, goal), batch.action)
             agent.actor_optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]

@@ -76,6 +76,10 @@ class Experiment:
     """Task of the catalog."""
     objects: int | tuple[int, int] | None = None
     """How many objects, or a range to draw from each episode; the task's own by default."""
+    encoder: str = ""
+    """What to see with: a name of the zoo, a run or a file of an encoder; nothing: true state."""
+    cameras: tuple[str, ...] = ("front", "side")
+    """Through which cameras, in the order the encoder was trained with; with an encoder only."""
     seed: int = 0
     """Seed of everything."""
     net: NetConfig = field(default_factory=NetConfig)
@@ -119,8 +123,9 @@ def read_experiment(fields: dict[str, Any]) -> Experiment:
             "Go on with it by 'jostle pretrain --resume'."
         )
     made = dict(fields)
-    if isinstance(made.get("objects"), list):
-        made["objects"] = tuple(made["objects"])
+    for name in ("objects", "cameras"):
+        if isinstance(made.get(name), list):
+            made[name] = tuple(made[name])
     for part, kind in _PARTS.items():
         known = kind.__dataclass_fields__
         given = made.get(part, {})

@@ -7,8 +7,9 @@ from jostle.agents.saving import load_weights
 from jostle.agents.td3 import TD3Agent
 from jostle.core.checkpoint import CheckpointError, load
 from jostle.core.rundir import RunDir
+from jostle.particles.saving import read_encoder
 from jostle.training.experiment import Experiment, read_experiment
-from jostle.training.workshop import eyes, make_agent, make_env
+from jostle.training.workshop import make_agent, make_env, make_observer
 
 
 def recall(path: Path) -> tuple[Experiment, TD3Agent]:
@@ -24,6 +25,8 @@ def recall(path: Path) -> tuple[Experiment, TD3Agent]:
         raise CheckpointError(f"{file} does not say what it was trained for.")
     experiment = read_experiment(meta["experiment"])
     env = make_env(replace(experiment, training=replace(experiment.training, threads=1)), 1)
-    agent = make_agent(experiment, eyes(experiment.net.kind)(env.reader, 1, None))
+    encoder = read_encoder(tensors, {"encoder": meta["eyes"]}, file) if "eyes" in meta else None
+    agent = make_agent(experiment, make_observer(experiment.net.kind, env, None, encoder))
     load_weights(agent, tensors)
+    agent.eyes = encoder
     return experiment, agent

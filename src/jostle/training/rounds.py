@@ -9,6 +9,7 @@ from jostle.agents.saving import weights
 from jostle.core.checkpoint import save
 from jostle.core.rundir import RunDir
 from jostle.core.telemetry import Telemetry
+from jostle.particles.saving import describe, tensors_of
 from jostle.replay.ring import Episodes
 from jostle.rollout.collect import as_entities
 from jostle.rollout.observer import Sets
@@ -125,7 +126,11 @@ class Rounds(ABC):
                 "score": found.summary(),
                 "history": [*self._run.read_history(), self._chapter()],
             }
-            save(self._run.best, weights(self.shop.agent), meta)
+            tensors = weights(self.shop.agent)
+            if self.shop.agent.eyes is not None:  # an agent takes its eyes along
+                tensors |= tensors_of(self.shop.agent.eyes)
+                meta["eyes"] = describe(self.shop.agent.eyes)
+            save(self._run.best, tensors, meta)
         self._rise(score)
         names = ("success", "success_fraction", "average_distance", "average_return")
         return {**{name: found.mean(name) for name in names}, "best": self.counters["best"]}

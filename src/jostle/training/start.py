@@ -11,6 +11,8 @@ from jostle.core.protocols import Policy
 from jostle.core.rundir import RunDir
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
+from jostle.particles.catalog import Model
+from jostle.particles.saving import load_encoder, save_encoder
 from jostle.training.distill import DistillLoop
 from jostle.training.experiment import Experiment, differences, read_experiment
 from jostle.training.loop import OnlineLoop
@@ -26,6 +28,16 @@ Find = Callable[[str, TabletopVectorEnv], Policy]
 """From a name to an agent that can teach."""
 
 
+Look = Callable[[str], Model]
+"""From a word to an encoder."""
+
+
+def from_file(word: str) -> Model:
+    """Know files and runs only."""
+    path = Path(word)
+    return load_encoder(RunDir(path).best if path.is_dir() else path)[0]
+
+
 def scripted(name: str, env: TabletopVectorEnv) -> Policy:
     """Know scripts only."""
     return SCRIPTED[name](env.recipe.task)
@@ -37,10 +49,12 @@ def begin(
     report: Report,
     weights: Path | None = None,
     find: Find = scripted,
+    look: Look = from_file,
 ) -> Rounds:
     """Start a new run; `weights`, a file or a run, gives what networks it has to start from."""
     run = RunDir(folder)
-    shop = open_workshop(experiment)
+    encoder = look(experiment.encoder) if experiment.encoder else None
+    shop = open_workshop(experiment, encoder)
     history: list[dict[str, Any]] = []
     if weights is not None:
         tensors, meta = load(RunDir(weights).best if weights.is_dir() else weights)
@@ -49,6 +63,8 @@ def begin(
     rounds = _lane(experiment, shop, run, report, find)
     run.create(experiment.to_dict())
     run.write_history(history)
+    if encoder is not None:  # a copy of its own: the run can go on wherever the original went
+        save_encoder(run.encoder, encoder, {})
     return rounds
 
 
@@ -62,7 +78,8 @@ def go_on(
         raise AnotherExperimentError(
             f"The run in {folder} is another experiment:\n  " + "\n  ".join(differing)
         )
-    rounds = _lane(experiment, open_workshop(experiment), run, report, find)
+    encoder = load_encoder(run.encoder)[0] if experiment.encoder else None
+    rounds = _lane(experiment, open_workshop(experiment, encoder), run, report, find)
     if run.last.exists():
         rounds.resume()
     else:

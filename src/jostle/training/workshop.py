@@ -13,10 +13,12 @@ from jostle.core.protocols import Policy
 from jostle.core.seeding import SeedTree
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.examine import Examination, examine
+from jostle.particles.catalog import Model
 from jostle.replay.ring import EpisodeRing
 from jostle.replay.sampler import HindsightSampler
 from jostle.rollout.learned import LearnedPolicy
-from jostle.rollout.observer import StateObserver
+from jostle.rollout.observer import Observer, StateObserver
+from jostle.rollout.pixel_observer import PixelObserver
 from jostle.rollout.subgoals import SubgoalObserver, SubgoalPolicy
 from jostle.training.experiment import Experiment
 
@@ -29,7 +31,7 @@ class Workshop:
     """Environment, eyes, memory, agent and randomness of one training."""
 
     env: TabletopVectorEnv
-    observer: StateObserver
+    observer: Observer
     ring: EpisodeRing
     sampler: HindsightSampler
     agent: TD3Agent
@@ -38,15 +40,15 @@ class Workshop:
     """Length of a training episode."""
 
 
-def open_workshop(experiment: Experiment) -> Workshop:
-    """Build everything from the experiment and its seed."""
+def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Workshop:
+    """Build everything from the experiment and its seed; `encoder` is what it names."""
     training, seeds = experiment.training, SeedTree(experiment.seed)
     if training.threads:
         torch.set_num_threads(training.threads)
     env = make_env(experiment, training.copies)
     env.reset(seed=seeds.integer("episodes"))
     codes = seeds.rng("codes") if training.random_codes else None
-    observer = eyes(experiment.net.kind)(env.reader, training.copies, codes)
+    observer = make_observer(experiment.net.kind, env, codes, encoder)
     steps = training.horizon or env.recipe.task.horizon(env.recipe.most)
     ring = EpisodeRing(max(training.memory // steps, training.copies))
     sampler = HindsightSampler(
@@ -58,17 +60,23 @@ def open_workshop(experiment: Experiment) -> Workshop:
         seeds.rng("memory"),
     )
     agent = make_agent(experiment, observer)
+    agent.eyes = encoder
     return Workshop(env, observer, ring, sampler, agent, seeds.rng("exploration"), steps)
 
 
-def eyes(kind: str) -> type[StateObserver]:
-    """The observer that goes with a kind of network."""
-    return SubgoalObserver if kind == "smorl" else StateObserver
+def make_observer(
+    kind: str, env: TabletopVectorEnv, codes: np.random.Generator | None, encoder: Model | None
+) -> Observer:
+    """The observer that goes with a kind of network, or with an encoder."""
+    if encoder is not None:
+        cameras = [camera.name for camera in env.recipe.look.cameras]
+        return PixelObserver(encoder, cameras, env.num_envs)
+    return (SubgoalObserver if kind == "smorl" else StateObserver)(env.reader, env.num_envs, codes)
 
 
 def policy_for(agent: TD3Agent, env: TabletopVectorEnv) -> Policy:
     """Let an agent act in an environment, with any number of objects if it is made for sets."""
-    observer = eyes(agent.net.kind)(env.reader, env.num_envs, None)
+    observer = make_observer(agent.net.kind, env, None, agent.eyes)
     if observer.features != agent.shapes.features:
         raise CheckpointError(
             f"This agent reads {agent.shapes.features} features an entity; {env.recipe.task.name} "
@@ -92,10 +100,11 @@ def make_env(experiment: Experiment, copies: int) -> TabletopVectorEnv:
         objects=experiment.objects,
         autoreset_mode="Disabled",
         threads=experiment.training.threads,
+        **({"obs_type": "both", "cameras": experiment.cameras} if experiment.encoder else {}),
     )
 
 
-def make_agent(experiment: Experiment, observer: StateObserver) -> TD3Agent:
+def make_agent(experiment: Experiment, observer: Observer) -> TD3Agent:
     """Build a fresh agent for what the observer shows."""
     shapes = Shapes(state=observer.state_shape, goal=observer.goal_shape, codes=observer.code_width)
     seed = SeedTree(experiment.seed).integer("weights")

@@ -6,9 +6,10 @@ from typing import Any
 from jostle.core.catalog import suggest
 from jostle.core.errors import UnknownNameError
 from jostle.core.protocols import Policy
+from jostle.core.rundir import RunDir
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
-from jostle.zoo.shelf import agents, shelf
+from jostle.zoo.shelf import agents, meta_of, shelf
 
 
 def weights_for(word: str) -> Path:
@@ -26,13 +27,23 @@ def weights_for(word: str) -> Path:
 def history_of(word: str) -> list[dict[str, Any]]:
     """What trainings weights went through: preset, lane, seed, updates, steps, minutes of each."""
     from jostle.core.checkpoint import load
-    from jostle.core.rundir import RunDir
 
     path = weights_for(word)
     found: list[dict[str, Any]] = load(RunDir(path).best if path.is_dir() else path)[1].get(
         "history", []
     )
     return found
+
+
+def what_it_reads(word: str) -> dict[str, Any]:
+    """Options of an environment in which an agent, by the word a user types, can act."""
+    if word in SCRIPTED:
+        return {}
+    path = weights_for(word)
+    meta = meta_of(RunDir(path).best if path.is_dir() else path)
+    if "eyes" not in meta:
+        return {}
+    return {"obs_type": "both", "cameras": tuple(meta["experiment"]["cameras"])}
 
 
 def agent_for(word: str, env: TabletopVectorEnv) -> Policy:

@@ -23,6 +23,11 @@ def encoder_weights(word: str, zoo: Path = FOLDER) -> Path:
     return RunDir(path).best if path.is_dir() else path
 
 
+def look(word: str, zoo: Path = FOLDER) -> Model:
+    """The encoder alone, for an agent to see with."""
+    return encoder_for(word, zoo)[0]
+
+
 def encoder_for(word: str, zoo: Path = FOLDER) -> tuple[Model, dict[str, Any]]:
     """Find an encoder and load it; also gives what was written beside its weights."""
     return load_encoder(encoder_weights(word, zoo))

@@ -19,6 +19,7 @@ from jostle.pretraining.loop import Pretrainer
 from jostle.training.rounds import Rounds, StopAskedError
 from jostle.training.start import begin, go_on
 from jostle.zoo.agents import agent_for
+from jostle.zoo.encoders import look
 from jostle.zoo.keeping import keep_if_better
 from jostle.zoo.keeping_encoders import keep_encoder_if_better
 from jostle.zoo.shelf import FOLDER, shelf
@@ -187,7 +188,7 @@ class Relay:
         if self._threads:
             training = replace(experiment.training, threads=self._threads)
             experiment = replace(experiment, training=training)
-        return begin(experiment, run.path, watch, weights, agent_for)
+        return begin(experiment, run.path, watch, weights, agent_for, look)
 
     def _book(self) -> dict[str, Any]:
         path = self._folder / "relay.json"

@@ -30,7 +30,7 @@ class Entry:
     @property
     def encoder(self) -> str | None:
         """Which kind of encoder the weights are; none, if they are an agent."""
-        return _meta(self.weights).get("encoder", {}).get("kind")
+        return meta_of(self.weights).get("encoder", {}).get("kind")
 
     def size(self) -> int:
         """Bytes of the weights."""
@@ -67,7 +67,7 @@ def write_card(entry: Entry, title: str, facts: dict[str, object], notes: str) -
     entry.card.write_text(f"# {title}\n\n| | |\n|---|---|\n{rows}\n\n{notes}\n")
 
 
-def _meta(weights: Path) -> dict[str, Any]:
+def meta_of(weights: Path) -> dict[str, Any]:
     """What weights say about themselves, read from their first bytes and without torch."""
     try:
         with weights.open("rb") as opened:

@@ -1,0 +1,182 @@
+"""Agents that see for themselves: frames, an encoder, entities, and nothing else."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from jostle.core.checkpoint import load  # noqa: E402
+from jostle.core.entities import Entities  # noqa: E402
+from jostle.core.errors import BadValueError  # noqa: E402
+from jostle.nets.config import FAST_NET, PAPER_NET  # noqa: E402
+from jostle.nets.eit import EITActor, EITCritic  # noqa: E402
+from jostle.particles.config import LITE_DLP  # noqa: E402
+from jostle.particles.dlp import DLP  # noqa: E402
+from jostle.particles.saving import save_encoder  # noqa: E402
+from jostle.presets.catalog import PRESETS  # noqa: E402
+from jostle.rollout.pixel_observer import PixelObserver  # noqa: E402
+from jostle.training.recall import recall  # noqa: E402
+from jostle.training.start import begin, go_on  # noqa: E402
+from jostle.training.workshop import policy_for  # noqa: E402
+from jostle.zoo.agents import what_it_reads  # noqa: E402
+
+CAMERAS = ("front", "side")
+
+
+def small_eyes() -> DLP:
+    """Untrained eyes of four particles."""
+    torch.manual_seed(0)
+    return DLP(replace(LITE_DLP, particles=4, proposals=4)).requires_grad_(False).eval()
+
+
+class Counting:
+    """Eyes that count how many scenes they were shown."""
+
+    def __init__(self) -> None:
+        self.model, self.scenes = small_eyes(), 0
+
+    @property
+    def shape(self):
+        return self.model.shape
+
+    def encode(self, frames):
+        self.scenes += len(frames)
+        return self.model.encode(frames)
+
+
+def random_sets(visible_share: float = 0.5, batch: int = 6) -> Entities:
+    rng = torch.Generator().manual_seed(int(100 * visible_share))
+    values = torch.randn(batch, 2, 7, 5, generator=rng)
+    return Entities(values, torch.rand(batch, 2, 7, generator=rng) < visible_share)
+
+
+def tiny(folder: Path):
+    """A training from pixels that takes seconds."""
+    save_encoder(folder / "eyes.safetensors", small_eyes(), {})
+    preset = PRESETS["one-cube-pixels-distill"]
+    return replace(
+        preset,
+        encoder=str(folder / "eyes.safetensors"),
+        td3=replace(preset.td3, batch=8),
+        training=replace(
+            preset.training, copies=2, horizon=3, env_steps=2 * 3 * 4, memory=60, threads=1,
+            updates_per_step=0.4, examine_every=4, examine_episodes=2, save_every=2,
+        ),
+    )  # fmt: skip
+
+
+def test_what_is_seen_comes_from_frames_alone(make_env):
+    env = make_env(2, "TwoCubes", obs_type="both", autoreset_mode="Disabled")
+    observer = PixelObserver(small_eyes(), CAMERAS, 2)
+    plain, _ = env.reset(seed=0)
+    blind = {
+        name: rows if rows.dtype == np.uint8 else np.full_like(rows, np.nan)
+        for name, rows in plain.items()
+    }
+    for look in (observer.state, observer.goal):
+        seen, again = look(plain), look(blind)
+        assert (seen.values == again.values).all()
+        assert (seen.visible == again.visible).all()
+        assert seen.visible.any()
+
+
+def test_goals_are_looked_at_once_per_episode_and_copy(make_env):
+    env = make_env(3, "OneCube", obs_type="both", autoreset_mode="Disabled")
+    eyes = Counting()
+    observer = PixelObserver(eyes, CAMERAS, 3)
+    observation, _ = env.reset(seed=0)
+    first = observer.goal(observation)
+    assert eyes.scenes == 3
+    observation, *_ = env.step(np.zeros((3, 3), np.float32))
+    assert (observer.goal(observation).values == first.values).all()
+    assert eyes.scenes == 3
+    observation, _ = env.reset(options={"reset_mask": np.array([False, True, False])})
+    second = observer.goal(observation)
+    assert eyes.scenes == 4
+    assert (second.values[[0, 2]] == first.values[[0, 2]]).all()
+    fresh = PixelObserver(eyes, CAMERAS, 3).goal(observation)
+    np.testing.assert_allclose(second.values, fresh.values, rtol=1e-4, atol=1e-4)
+
+
+def test_cameras_that_are_not_there_are_named(make_env):
+    env = make_env(1, "OneCube", obs_type="both", cameras=("front",), autoreset_mode="Disabled")
+    observation, _ = env.reset(seed=0)
+    with pytest.raises(BadValueError, match="looks through front, side, but there are no frames"):
+        PixelObserver(small_eyes(), CAMERAS, 1).state(observation)
+
+
+def test_approaching_objects_needs_their_true_places(make_env):
+    with pytest.raises(BadValueError, match="--approach 0"):
+        PixelObserver(small_eyes(), CAMERAS, 1).approach(None, None)
+
+
+@pytest.mark.parametrize("net", [FAST_NET, PAPER_NET], ids=["fast", "paper"])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 1.0])
+def test_packed_sets_give_the_same_actions_values_and_gradients(net, share):
+    torch.manual_seed(0)
+    actor, critic = EITActor(net, 5, 2, 3), EITCritic(net, 5, 2, 3)
+    state, goal = random_sets(share), random_sets(0.6)
+    hidden = Entities(state.values * state.visible[..., None], state.visible)
+
+    def judged(state: Entities, goal: Entities):
+        for part in (actor, critic):
+            part.zero_grad()
+        action = actor(state, goal)
+        value = critic(state, goal, action)
+        value.sum().backward()
+        return action, value, [weight.grad.clone() for weight in actor.parameters()]
+
+    action, value, slopes = judged(hidden, goal)
+    packed = state.packed()
+    assert packed.shape[1] == max(int(state.visible.sum(-1).max()), 1)
+    same = judged(packed, goal.packed())
+    torch.testing.assert_close(same[0], action, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(same[1], value, rtol=1e-4, atol=1e-5)
+    for one, two in zip(same[2], slopes, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
+
+
+def test_packing_keeps_every_visible_entity_in_order():
+    sets = random_sets(0.4)
+    packed = sets.packed()
+    for b in range(6):
+        for v in range(2):
+            kept = packed.values[b, v][packed.visible[b, v]]
+            assert (kept == sets.values[b, v][sets.visible[b, v]]).all()
+
+
+def test_a_training_from_pixels_goes_on_bit_by_bit_and_takes_its_eyes_along(tmp_path, make_env):
+    experiment = tiny(tmp_path)
+    begin(experiment, tmp_path / "whole", lambda row: None).run()
+
+    class StopError(Exception):
+        pass
+
+    def stop(row) -> None:
+        if row["round"] == 3:
+            raise StopError
+
+    with pytest.raises(StopError):
+        begin(experiment, tmp_path / "broken", stop).run()
+    Path(experiment.encoder).unlink()  # the run has a copy
+    go_on(tmp_path / "broken", lambda row: None).run()
+    for name in ("last", "best"):
+        one, two = (
+            load(tmp_path / run / f"checkpoints/{name}.safetensors")[0]
+            for run in ("whole", "broken")
+        )
+        assert one.keys() == two.keys()
+        assert all((one[key] == two[key]).all() for key in one), name
+
+    _, agent = recall(tmp_path / "whole")
+    options = what_it_reads(str(tmp_path / "whole"))
+    assert options == {"obs_type": "both", "cameras": CAMERAS}
+    env = make_env(2, "OneCube", autoreset_mode="Disabled", **options)
+    observation, _ = env.reset(seed=0)
+    assert policy_for(agent, env).act(observation).shape == (2, 3)
+    blind = make_env(2, "OneCube", autoreset_mode="Disabled")
+    with pytest.raises(BadValueError, match="no frames 'front'"):
+        policy_for(agent, blind).act(blind.reset(seed=0)[0])
