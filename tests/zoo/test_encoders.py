@@ -183,3 +183,24 @@ def test_weights_whose_files_are_damaged_belong_to_nobody(run, tmp_path):
     assert entry.encoder is None
     entry.weights.write_bytes(b"")
     assert entry.encoder is None
+
+
+def test_recall_decides_where_it_was_measured():
+    well, badly = {"val_loss": 2.0, "recall": 0.9}, {"val_loss": 1.0, "recall": 0.8}
+    assert better(well, badly)
+    assert not better(badly, well)
+    assert better({"val_loss": 1.0}, well)
+
+
+def test_a_card_tells_how_well_objects_are_found(tmp_path):
+    folder = tmp_path / "one-cube"
+    wish = Collection(task="OneCube", size=32, steps=2, seed=5)
+    collect(wish, 24, folder, Pace(copies=2, threads=1))
+    made = RunDir(tmp_path / "run")
+    begin(tiny(folder, "slots", steps=4), made.path, quiet).run()
+    keep_encoder_if_better("eyes", made, quiet, tmp_path / "zoo", [folder])
+    card = find("eyes", tmp_path / "zoo").card.read_text()
+    assert re.search(r"\| probe, one-cube \| recall \d\.\d{3}, ", card)
+    heard: list[str] = []
+    keep_encoder_if_better("eyes", made, heard.append, tmp_path / "zoo", [folder])
+    assert any("mean recall" in line for line in heard)

@@ -14,13 +14,18 @@ from jostle.particles.saving import load_encoder
 from jostle.pretraining.bench import open_bench
 from jostle.pretraining.config import Pretraining, differences, read_pretraining, recipe
 from jostle.pretraining.validation import validate
+from jostle.probing.measure import Measured, measure
 from jostle.reports.curves import draw_curves, read_curve
 from jostle.zoo.keeping import Tell
 from jostle.zoo.shelf import FOLDER, Entry, shelf, write_card
 
+_WORDS = {"val_loss": "validation loss", "recall": "mean recall"}
+
 
 def better(new: Mapping[str, float], old: Mapping[str, float]) -> bool:
-    """Judge by what `validate` said of two encoders on the same scenes."""
+    """Judge two encoders on the same scenes: by recall if it was measured, else by the loss."""
+    if "recall" in new and "recall" in old:
+        return new["recall"] > old["recall"]
     return new["val_loss"] < old["val_loss"]
 
 
@@ -29,8 +34,13 @@ def is_encoder_run(run: RunDir) -> bool:
     return "kind" in run.read_experiment()
 
 
-def keep_encoder_if_better(name: str, run: RunDir, tell: Tell, zoo: Path = FOLDER) -> float:
-    """Compare a run's best with the shelf's weights on the run's own validation scenes.
+def keep_encoder_if_better(
+    name: str, run: RunDir, tell: Tell, zoo: Path = FOLDER, folders: Sequence[Path] = ()
+) -> float:
+    """Compare a run's best with the shelf's weights.
+
+    They are compared on the run's own validation scenes, or by how well they find objects if there
+    are `folders` of frames with truth.
 
     Returns:
         The validation loss of the better.
@@ -38,27 +48,38 @@ def keep_encoder_if_better(name: str, run: RunDir, tell: Tell, zoo: Path = FOLDE
     if not run.best.exists():
         raise BadValueError(f"Nothing was validated yet in {run.path}: train a little longer.")
     model, meta = load_encoder(run.best)
-    score: dict[str, float] = meta["score"]
+    probed = [measure(model, folder) for folder in folders]
+    score: dict[str, float] = {**meta["score"], **recalled(probed)}
     held = shelf(zoo).get(name)
     if held is not None:
-        old = _score(held, run)
-        tell(f"{name}: validation loss {score['val_loss']:.5g} new, {old['val_loss']:.5g} old")
+        old = _score(held, run, folders)
+        for key in ("val_loss", *(["recall"] if "recall" in score else [])):
+            tell(f"{name}: {_WORDS[key]} {score[key]:.5g} new, {old[key]:.5g} old")
         if not better(score, old):
             return old["val_loss"]
-    _keep(name, run, model, meta, zoo)
+    _keep(name, run, model, {**meta, "probed": probed}, zoo)
     tell(f"{name}: kept, validation loss {score['val_loss']:.5g}")
     return score["val_loss"]
 
 
-def _score(held: Entry, run: RunDir) -> dict[str, float]:
-    """What the weights on the shelf reach on a run's validation scenes."""
+def recalled(probed: Sequence[Measured]) -> dict[str, float]:
+    """Mean recall over folders, if there are any and the encoder has places at all."""
+    found = [one.total.recall for one in probed]
+    shares = [share for share in found if share is not None]
+    return {"recall": sum(shares) / len(shares)} if shares else {}
+
+
+def _score(held: Entry, run: RunDir, folders: Sequence[Path]) -> dict[str, float]:
+    """What the weights on the shelf reach on a run's validation scenes, and in folders."""
     plan = read_pretraining(run.read_experiment())
     if held.encoder != plan.kind:
         raise BadValueError(
             f"The zoo's '{held.name}' is {held.encoder or 'an agent'}, not {plan.kind}. "
             "Choose another name."
         )
-    return validate(load_encoder(held.weights)[0], open_bench(replace(plan, device="cpu")))
+    model = load_encoder(held.weights)[0]
+    found = validate(model, open_bench(replace(plan, device="cpu")))
+    return {**found, **recalled([measure(model, folder) for folder in folders])}
 
 
 def _keep(name: str, run: RunDir, model: Model, meta: dict[str, Any], zoo: Path) -> None:
@@ -75,12 +96,18 @@ def _keep(name: str, run: RunDir, model: Model, meta: dict[str, Any], zoo: Path)
         "validation loss": f"{meta['score']['val_loss']:.5g}",
         "pixels": f"{meta['score']['val_pixels']:.5g}",
         "validated on": f"{plan.validation_scenes} scenes of episodes kept apart",
+        **{f"probe, {one.name}": _words(one.total.to_dict()) for one in meta["probed"]},
         "trained with": _command(plan),
         "history": chapters(meta["history"]),
         "frames from": json.dumps(meta["history"][-1]["collected"]),
         "provenance": json.loads((run.path / "provenance.json").read_text()),
     }
     notes = "Loss and pixels are those of the training, on frames it never learnt from."
+    if meta["probed"]:
+        notes += (
+            f" Probes are those of `jostle probe {name} --scenes recipes/probe.toml`; "
+            "docs/representations.md tells what they mean."
+        )
     try:
         curve = draw_curves({name: read_curve(run.metrics)}, target.with_suffix(".png"))
         notes += f"\n\n![validation while training]({curve.name})"
@@ -90,6 +117,17 @@ def _keep(name: str, run: RunDir, model: Model, meta: dict[str, Any], zoo: Path)
     write_card(Entry(name, target, target.with_suffix(".md")), title, facts, notes)
     shutil.copyfile(run.best, target.with_suffix(".part"))
     target.with_suffix(".part").replace(target)
+
+
+def _words(numbers: dict[str, Any]) -> str:
+    """The numbers of a folder that matter most, in a cell."""
+    told = (
+        ("recall", "recall {:.3f}"), ("error_px", "error {:.2f} px"), ("merged", "merged {:.3f}"),
+        ("color", "color {:.3f}"), ("jitter_px_95", "jitter {:.2f} px (95 %)"),
+        ("table_cm", "table {:.2f} cm"), ("particles", "{:.1f} particles"), ("psnr", "{:.1f} dB"),
+    )  # fmt: skip
+    found = {key: numbers.get(key) for key, _ in told}
+    return ", ".join(words.format(found[key]) for key, words in told if found[key] is not None)
 
 
 def chapters(history: Sequence[dict[str, Any]]) -> str:
