@@ -12,6 +12,7 @@ from typing import Any
 from jostle.core.errors import BadValueError, require
 from jostle.core.rundir import RunDir, write_json
 from jostle.particles.catalog import KINDS
+from jostle.particles.saving import read_entry
 from jostle.presets.catalog import PRESETS
 from jostle.pretraining import start as pretraining
 from jostle.pretraining.config import recipe
@@ -22,7 +23,7 @@ from jostle.zoo.agents import agent_for
 from jostle.zoo.encoders import look
 from jostle.zoo.keeping import keep_if_better
 from jostle.zoo.keeping_encoders import keep_encoder_if_better
-from jostle.zoo.shelf import FOLDER, shelf
+from jostle.zoo.shelf import FOLDER, meta_of, shelf
 
 Tell = Callable[[str], None]
 
@@ -183,6 +184,8 @@ class Relay:
         if wanted.encoder is not None:
             plan = replace(recipe(wanted.encoder, wanted.preset), data=wanted.data)
             plan = replace(plan, threads=self._threads or plan.threads)
+            if held is not None:  # what goes on keeps its sizes
+                plan = replace(plan, model=read_entry(meta_of(held.weights), held.weights)[1])
             return pretraining.begin(plan, run.path, watch, weights)
         experiment = PRESETS[wanted.preset]
         if self._threads:
