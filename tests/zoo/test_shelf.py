@@ -31,7 +31,7 @@ def test_encoders_see_as_well_as_their_card_says(name, tmp_path):
 def test_agents_load_and_act(name):
     entry = shelf()[name]
     experiment, agent = recall(entry.weights)
-    env = TabletopVectorEnv(2, experiment.task, objects=experiment.objects)
+    env = make_env(experiment, 2)
     observation, _ = env.reset(seed=0)
     assert policy_for(agent, env).act(observation).shape == (2, 3)
 

@@ -50,8 +50,9 @@ def _keep(name: str, run: RunDir, score: Examination, zoo: Path) -> None:
     target = zoo / f"{name}.safetensors"
     experiment, _ = recall(run.best)
     low, high = score.interval()
+    source = "pixels" if experiment.encoder else "true state"
     facts = {
-        "task": f"{score.task}, {score.objects} objects, true state",
+        "task": f"{score.task}, {score.objects} objects, {source}",
         "lane": experiment.training.lane,
         "network": _network(experiment),
         "success": f"{score.mean('success'):.3f} [{low:.3f}, {high:.3f}]",
@@ -72,7 +73,7 @@ def _keep(name: str, run: RunDir, score: Examination, zoo: Path) -> None:
         pass
     write_card(
         Entry(name, target, target.with_suffix(".md")),
-        f"{name}: {score.task} from true state",
+        f"{name}: {score.task} from {source}",
         facts,
         notes,
     )
