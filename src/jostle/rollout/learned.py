@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from jostle.agents.td3 import TD3Agent
 from jostle.envs.vector import Observation
+from jostle.particles.catalog import Model
 from jostle.rollout.collect import as_entities
 from jostle.rollout.observer import Observer
 
@@ -16,9 +17,21 @@ class LearnedPolicy:
         """Let `agent` see through `observer`."""
         self._agent, self._observer = agent, observer
 
+    @property
+    def eyes(self) -> Model | None:
+        """What the agent sees with; nothing if it reads true state."""
+        return self._agent.eyes
+
     def act(self, observation: Observation) -> NDArray[np.float32]:
         """Choose actions, (B, A)."""
         return self._agent.act(
+            as_entities(self._observer.state(observation)),
+            as_entities(self._observer.goal(observation)),
+        )
+
+    def attention(self, observation: Observation) -> NDArray[np.float32]:
+        """How much the actor makes of each entity that it sees, (B, V, K)."""
+        return self._agent.attention(
             as_entities(self._observer.state(observation)),
             as_entities(self._observer.goal(observation)),
         )

@@ -16,8 +16,8 @@ from jostle.particles.catalog import Encoder
 from jostle.replay.sampler import GoalForm
 from jostle.rollout.observer import Actions, Sets
 
-_AT_ONCE = 64
-"""Frames that are encoded in one go: larger batches fall out of the caches."""
+_AT_ONCE = 8
+"""Scenes that are encoded in one go: larger batches fall out of the caches."""
 GOAL = "goal_"
 """What the name of a goal's frame begins with."""
 
