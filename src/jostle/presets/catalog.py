@@ -81,7 +81,7 @@ def _pixels(name: str) -> Experiment:
         encoder="dlp-pusht" if name.startswith("push") else "dlp-6cubes",
         td3=replace(state.td3, batch=128),
         training=replace(
-            state.training, copies=32, memory=100_000, updates_per_step=0.5,
+            state.training, copies=32, memory=100_000, updates_per_step=0.2,
             env_steps=300_000, examine_every=40,
         ),
     )  # fmt: skip
