@@ -13,8 +13,9 @@ from torch.nn import functional as F
 from jostle.agents.build import Shapes, make_actor, make_critics
 from jostle.agents.config import TD3Config
 from jostle.core.entities import Entities
-from jostle.core.errors import NotFiniteError
+from jostle.core.errors import BadValueError, NotFiniteError
 from jostle.nets.config import NetConfig
+from jostle.nets.eit import EITActor
 from jostle.nets.normalize import Normalizer
 from jostle.particles.catalog import Model
 from jostle.replay.sampler import Batch
@@ -51,6 +52,21 @@ class TD3Agent:
         if not np.isfinite(actions).all():
             raise NotFiniteError("The actor gives NaN. The last good checkpoint is kept.")
         return actions
+
+    @torch.no_grad()
+    def attention(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
+        """Weights of the actor's pooling query, (B, V, K): 0 for what is not visible."""
+        if not isinstance(self.actor, EITActor):
+            raise BadValueError(
+                f"An actor of kind '{self.net.kind}' does not pool its entities by attention. "
+                "Only 'eit' does."
+            )
+        shown = self.actor_sees(state)
+        pooled = self.actor.attention(shown, self.actor_sees(goal))  # (B, V*k)
+        weights = torch.zeros(state.visible.shape)
+        # Packing keeps the order of what is visible, and so does reading by a mask.
+        weights[state.visible] = pooled.view_as(shown.visible)[shown.visible]
+        return weights.numpy()
 
     def actor_sees(self, entities: Entities) -> Entities:
         """What the actor is shown: normalized, and without what is not visible if it reads sets."""
