@@ -67,15 +67,25 @@ def titled(frame: Frame, title: str) -> Frame:
     """Add a strip with a title above a picture."""
     if not title:
         return frame
+    return np.concatenate((_strip(title, frame.shape[1], frame.shape[0] // 14), frame), axis=0)
+
+
+def captioned(frame: Frame, caption: str) -> Frame:
+    """Add a strip with a line of small text below a picture."""
+    return np.concatenate((frame, _strip(caption, frame.shape[1], frame.shape[0] // 20)), axis=0)
+
+
+def _strip(text: str, width: int, size: int) -> Frame:
+    """A line of text, in letters of at least 12 pixels."""
     try:
         from PIL import Image, ImageDraw, ImageFont
     except ImportError as error:
         raise missing("pillow") from error
-    size = max(12, frame.shape[0] // 14)
-    strip = Image.new("RGB", (frame.shape[1], size + 8), (_PAPER,) * 3)
+    size = max(12, size)
+    strip = Image.new("RGB", (width, size + 8), (_PAPER,) * 3)
     font = ImageFont.load_default(size)
-    ImageDraw.Draw(strip).text((4, 2), title, fill=(40, 40, 40), font=font)
-    return np.concatenate((np.asarray(strip), frame), axis=0)
+    ImageDraw.Draw(strip).text((4, 2), text, fill=(40, 40, 40), font=font)
+    return np.asarray(strip)
 
 
 def _even(frame: Frame) -> Frame:

@@ -11,6 +11,8 @@ from jostle.probing.showing import Case, Shown
 from jostle.reports.films import Frame, beside, missing, sheet
 
 _BOX, _PLACE, _OFF, _MISSED = (255, 0, 200), (255, 140, 0), (130, 130, 130), (220, 0, 0)
+_WEAK, _STRONG = np.array((175, 165, 175)), np.array((255, 0, 120))
+"""Boxes without and with all of the strength."""
 _SHADES = np.array(
     [(31, 119, 180), (255, 127, 14), (44, 160, 44), (214, 39, 40), (148, 103, 189), (140, 86, 75),
      (227, 119, 194), (127, 127, 127), (188, 189, 34), (23, 190, 207)], np.uint8,
@@ -33,19 +35,44 @@ def found(shown: Shown, view: int, by: int = 2) -> Frame:
     if shown.winners is not None:
         shade = _SHADES[shown.winners[view] % len(_SHADES)]
         frame = (frame // 2 + shade // 2).astype(np.uint8)
-    image, pen = _canvas(enlarged(frame, by))
+    image, pen = canvas(enlarged(frame, by))
     there = shown.visible[view]
-    if shown.reach is not None and shown.places is not None:
-        for place, reach in zip(shown.places[view][there], shown.reach[view][there], strict=True):
-            pen.rectangle(_box(place, reach, by), outline=_BOX)
-        for place in shown.places[view][~there]:
-            pen.ellipse(_box(place, np.full(2, 0.5), by), fill=_OFF)
     if shown.places is not None:
-        for place in shown.places[view][there]:
-            pen.ellipse(_box(place, np.full(2, 0.6), by), fill=_PLACE)
+        reach = None if shown.reach is None else shown.reach[view][there]
+        for place in shown.places[view][~there] if reach is not None else ():
+            pen.ellipse(_box(place, np.full(2, 0.5), by), fill=_OFF)
+        mark(pen, shown.places[view][there], reach, by)
     for middle in shown.middles[view][shown.missed[view]]:
         pen.ellipse(_box(middle, np.full(2, 6.0), by), outline=_MISSED, width=2)
     return np.asarray(image)
+
+
+def mark(
+    pen: Any,
+    places: NDArray[Any],
+    reach: NDArray[Any] | None,
+    by: float,
+    strength: NDArray[Any] | None = None,
+) -> None:
+    """Draw places (K, 2) of particles and boxes around them, thick and vivid if they are strong.
+
+    Args:
+        pen: Draws on a picture.
+        places: Rows and columns.
+        reach: Half of the boxes, (K, 2); without it there are only places.
+        by: How many pixels of the picture a pixel of the coordinates has.
+        strength: Of each, (K,) in [0, 1]; all alike by default.
+    """
+    if reach is not None:
+        for at in range(len(places)) if strength is None else np.argsort(strength, kind="stable"):
+            box = _box(places[at], reach[at], by)
+            if strength is None:
+                pen.rectangle(box, outline=_BOX)
+            else:
+                shade = tuple(np.rint(_WEAK + strength[at] * (_STRONG - _WEAK)).astype(int))
+                pen.rectangle(box, outline=shade, width=1 + round(strength[at] * 1.5 * by))
+    for place in places:
+        pen.ellipse(_box(place, np.full(2, 0.6), by), fill=_PLACE)
 
 
 def glimpses(shown: Shown, view: int, columns: int = 6, by: int = 2) -> Frame | None:
@@ -107,7 +134,8 @@ def png(picture: Frame, colors: int = 0) -> bytes:
     return file.getvalue()
 
 
-def _canvas(picture: Frame) -> tuple[Any, Any]:
+def canvas(picture: Frame) -> tuple[Any, Any]:
+    """A copy of a picture, and a pen to draw on it."""
     try:
         from PIL import Image, ImageDraw
     except ImportError as error:
@@ -116,7 +144,7 @@ def _canvas(picture: Frame) -> tuple[Any, Any]:
     return image, ImageDraw.Draw(image)
 
 
-def _box(place: NDArray[Any], reach: NDArray[Any], by: int) -> list[float]:
+def _box(place: NDArray[Any], reach: NDArray[Any], by: float) -> list[float]:
     """Corners around a place in an enlarged picture; the middle of a pixel is half a pixel in."""
     (row, column), (down, across) = (np.clip(place, -1e4, 1e4) + 0.5) * by, reach * by
     return [column - across, row - down, column + across, row + down]
