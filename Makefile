@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 GL_PACKAGES := libegl1 libgl1 libgl1-mesa-dri libosmesa6
 WORKERS ?= 2
 
-.PHONY: demo test check format bench bench-learning bench-encoders slow docs clean gl
+.PHONY: demo test check format bench bench-learning bench-encoders bench-pixels slow docs clean gl
 
 demo: $(VENV)/.installed gl
 	$(BIN)/jostle demo --out demo
@@ -31,6 +31,9 @@ bench-learning: $(VENV)/.slow
 
 bench-encoders: $(VENV)/.installed
 	$(BIN)/python benchmarks/encoders.py --out docs/results
+
+bench-pixels: $(VENV)/.installed gl
+	$(BIN)/python benchmarks/pixels.py --out docs/results
 
 slow: $(VENV)/.slow gl
 	$(BIN)/python -m pytest -m slow
