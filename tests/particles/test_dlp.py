@@ -247,22 +247,3 @@ def test_weights_survive_a_checkpoint(name, tmp_path):
     checkpoint.fill(other, tensors, "", "the particles")
     assert (other.encode(seen).values == made.encode(seen).values).all()
     assert (other.reconstruct(seen) == made.reconstruct(seen)).all()
-
-
-@pytest.mark.slow
-def test_the_paper_model_learns_one_batch_by_heart():
-    from jostle.particles.config import PAPER_DLP
-
-    torch.manual_seed(0)
-    rng = torch.Generator().manual_seed(0)
-    # All its phases, but each for as long as one batch needs.
-    made = DLP(replace(PAPER_DLP, warmup_steps=20, noisy_steps=40))
-    seen = squares(1, views=2, size=128, side=12)[0]
-    plain = seen.float().div(255).sub(70 / 255).square().sum((2, 3, 4)).mean()
-    adam = torch.optim.Adam(made.parameters(), 1e-3, eps=1e-4)
-    for step in range(240):
-        loss, terms = made.loss(seen, step, rng)
-        adam.zero_grad()
-        loss.backward()
-        adam.step()
-    assert terms["pixels"] < plain / 3
