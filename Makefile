@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 GL_PACKAGES := libegl1 libgl1 libgl1-mesa-dri libosmesa6
 WORKERS ?= 2
+# One worker per core, one thread per worker: threads of several workers would wait for each other.
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
 .PHONY: demo test check format bench bench-learning bench-encoders bench-pixels slow docs clean gl
 
@@ -11,13 +13,13 @@ demo: $(VENV)/.installed gl
 	$(BIN)/jostle demo --out demo
 
 test: $(VENV)/.installed gl
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(PYTEST)
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(PYTEST)
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
