@@ -104,9 +104,10 @@ def _keep(name: str, run: RunDir, model: Model, meta: dict[str, Any], zoo: Path)
     }
     notes = "Loss and pixels are those of the training, on frames it never learnt from."
     if meta["probed"]:
+        folders = " ".join(one.name for one in meta["probed"])
         notes += (
-            f" Probes are those of `jostle probe {name} --scenes recipes/probe.toml`; "
-            "docs/representations.md tells what they mean."
+            f" Probes are those of `jostle probe {name} --data {folders}`; "
+            "docs/representations.md tells what they mean and how the folders are collected."
         )
     try:
         curve = draw_curves({name: read_curve(run.metrics)}, target.with_suffix(".png"))
