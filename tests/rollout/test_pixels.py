@@ -53,10 +53,10 @@ def random_sets(visible_share: float = 0.5, batch: int = 6) -> Entities:
     return Entities(values, torch.rand(batch, 2, 7, generator=rng) < visible_share)
 
 
-def tiny(folder: Path):
+def tiny(folder: Path, name: str = "one-cube-pixels-distill"):
     """A training from pixels that takes seconds."""
     save_encoder(folder / "eyes.safetensors", small_eyes(), {})
-    preset = PRESETS["one-cube-pixels-distill"]
+    preset = PRESETS[name]
     return replace(
         preset,
         encoder=str(folder / "eyes.safetensors"),
@@ -64,6 +64,7 @@ def tiny(folder: Path):
         training=replace(
             preset.training, copies=2, horizon=3, env_steps=2 * 3 * 4, memory=60, threads=1,
             updates_per_step=0.4, examine_every=4, examine_episodes=2, save_every=2,
+            warmup_episodes=2,
         ),
     )  # fmt: skip
 
@@ -108,11 +109,6 @@ def test_cameras_that_are_not_there_are_named(make_env):
         PixelObserver(small_eyes(), CAMERAS, 1).state(observation)
 
 
-def test_approaching_objects_needs_their_true_places(make_env):
-    with pytest.raises(BadValueError, match="--approach 0"):
-        PixelObserver(small_eyes(), CAMERAS, 1).approach(None, None)
-
-
 @pytest.mark.parametrize("net", [FAST_NET, PAPER_NET], ids=["fast", "paper"])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 1.0])
 def test_packed_sets_give_the_same_actions_values_and_gradients(net, share):
@@ -148,8 +144,11 @@ def test_packing_keeps_every_visible_entity_in_order():
             assert (kept == sets.values[b, v][sets.visible[b, v]]).all()
 
 
-def test_a_training_from_pixels_goes_on_bit_by_bit_and_takes_its_eyes_along(tmp_path, make_env):
-    experiment = tiny(tmp_path)
+@pytest.mark.parametrize("lane", ["pixels-distill", "pixels", "pixels-privileged"])
+def test_a_training_from_pixels_goes_on_bit_by_bit_and_takes_its_eyes_along(
+    lane, tmp_path, make_env
+):
+    experiment = tiny(tmp_path, f"one-cube-{lane}")
     begin(experiment, tmp_path / "whole", lambda row: None).run()
 
     class StopError(Exception):
@@ -180,3 +179,58 @@ def test_a_training_from_pixels_goes_on_bit_by_bit_and_takes_its_eyes_along(tmp_
     blind = make_env(2, "OneCube", autoreset_mode="Disabled")
     with pytest.raises(BadValueError, match="no frames 'front'"):
         policy_for(agent, blind).act(blind.reset(seed=0)[0])
+
+
+def test_privileged_critics_judge_the_moments_that_the_actor_sees(tmp_path):
+    experiment = tiny(tmp_path, "two-cubes-pixels-privileged")
+    shop = begin(experiment, tmp_path / "run", lambda row: None)
+    shop.round()
+    shop = shop.shop
+    held = shop.ring.view()
+    batch = shop.sampler.sample(200)
+    assert batch.judged is not None
+    rows = held.states.reshape(-1, *held.states.shape[2:])  # (E * (T+1), V, K, D)
+    true = held.true_states.reshape(-1, *held.true_states.shape[2:])
+    for seen, known in ((batch.state, batch.judged.state), (batch.next_state, batch.judged[2])):
+        for one, two in zip(seen.values.numpy(), known.values.numpy(), strict=True):
+            assert any(
+                (one == a).all() and (two == b).all() for a, b in zip(rows, true, strict=True)
+            )
+    # A goal of hindsight is one later moment for both: where the objects truly were then.
+    own = {tuple(goal) for goal in held.true_goals[:, 0, :, 0]}
+    relabeled = 0
+    for one, two in zip(batch.goal.values.numpy(), batch.judged.goal.values.numpy(), strict=True):
+        if tuple(two[0, :, 0]) in own:
+            continue
+        relabeled += 1
+        assert any(
+            (one == a).all() and (two[0, :, :2] == b[0, 1:, :2]).all()
+            for a, b in zip(rows, true, strict=True)
+        )
+    assert relabeled > 100
+
+
+def test_a_privileged_critic_moves_the_actor_by_what_the_truth_says(tmp_path):
+    experiment = tiny(tmp_path, "one-cube-pixels-privileged")
+    batch = None
+    moved = []
+    for shift in (0.0, 0.3):
+        rounds = begin(experiment, tmp_path / f"run{shift}", lambda row: None)
+        rounds.round()
+        agent, batch = rounds.shop.agent, batch or rounds.shop.sampler.sample(8)
+        true = batch.judged._replace(
+            state=Entities(batch.judged.state.values + shift, batch.judged.state.visible)
+        )
+        before = torch.cat([weight.detach().flatten() for weight in agent.actor.parameters()])
+        for _ in range(2):
+            agent.update(batch._replace(judged=true))
+        after = torch.cat([weight.detach().flatten() for weight in agent.actor.parameters()])
+        moved.append(after - before)
+    assert moved[0].abs().max() > 0
+    assert not torch.equal(moved[0], moved[1])
+
+
+def test_a_privilege_over_true_state_is_refused():
+    preset = PRESETS["one-cube-state"]
+    with pytest.raises(BadValueError, match="lane 'scratch'"):
+        replace(preset, training=replace(preset.training, lane="privileged-critic"))

@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 from jostle.core.checkpoint import load  # noqa: E402
 from jostle.core.errors import BadValueError, UnknownNameError  # noqa: E402
 from jostle.presets.catalog import PRESETS  # noqa: E402
+from jostle.rollout.approach import approach  # noqa: E402
 from jostle.training.distill import imitation_loss  # noqa: E402
 from jostle.training.experiment import differences, read_experiment  # noqa: E402
 from jostle.training.start import AnotherExperimentError, begin, go_on  # noqa: E402
@@ -241,12 +242,12 @@ def test_weights_carry_over_to_another_number_of_objects(tmp_path):
 
 def test_an_approach_reaches_the_object_and_pushes_it(tmp_path):
     rounds = begin(tiny("three-cubes-state"), tmp_path / "run", quiet)
-    env, observer = rounds.shop.env, rounds.shop.observer
+    env = rounds.shop.env
     observation, _ = env.reset(seed=3)
     before = observation["achieved_goal"].copy()
     chosen = np.array([0, 1, 2, 0])
     for _ in range(12):
-        actions = observer.approach(observer.state(observation), chosen)
+        actions = approach(observation["observation"], chosen)
         assert np.abs(actions).max() <= 1
         observation, *_ = env.step(actions)
     moved = np.linalg.norm(observation["achieved_goal"] - before, axis=-1)

@@ -9,6 +9,7 @@ from jostle.agents.td3 import TD3Agent
 from jostle.core.checkpoint import CheckpointError, fill
 
 _NETS = ("actor", "critics", "slow_actor", "slow_critics", "anchor", "normalizer")
+_PRIVATE = "critic_normalizer"
 _COPIES = (("actor", "slow_actor"), ("critics", "slow_critics"), ("actor", "anchor"))
 _OPTIMIZERS = ("actor_optimizer", "critic_optimizer")
 
@@ -24,7 +25,7 @@ def weights(agent: TD3Agent, only: tuple[str, ...] = ("actor", "normalizer")) ->
 
 def everything(agent: TD3Agent) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Networks, optimizers, noise and counters."""
-    tensors = weights(agent, _NETS)
+    tensors = weights(agent, _all(agent))
     for name in _OPTIMIZERS:
         state = getattr(agent, name).state_dict()["state"]
         for index, entry in state.items():
@@ -36,7 +37,7 @@ def everything(agent: TD3Agent) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def restore(agent: TD3Agent, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
     """Go back to what `everything` gave."""
-    load_weights(agent, tensors, _NETS)
+    load_weights(agent, tensors, _all(agent))
     for name in _OPTIMIZERS:
         optimizer = getattr(agent, name)
         state = optimizer.state_dict()
@@ -61,6 +62,11 @@ def load_weights(
         for fast, still in _COPIES:
             if still not in held and fast in held:
                 getattr(agent, still).load_state_dict(getattr(agent, fast).state_dict())
+
+
+def _all(agent: TD3Agent) -> tuple[str, ...]:
+    shared = agent.critic_normalizer is agent.normalizer
+    return _NETS if shared else (*_NETS, _PRIVATE)
 
 
 def _optimizer_state(tensors: dict[str, Tensor], prefix: str) -> dict[int, dict[str, Tensor]]:

@@ -18,21 +18,28 @@ from jostle.nets.config import NetConfig
 from jostle.nets.eit import EITActor
 from jostle.nets.normalize import Normalizer
 from jostle.particles.catalog import Model
-from jostle.replay.sampler import Batch
+from jostle.replay.sampler import Batch, Moments
 
 
 class TD3Agent:
     """Acts with an actor, learns with twin critics; normalization is the first layer of all."""
 
-    def __init__(self, net: NetConfig, config: TD3Config, shapes: Shapes, seed: int) -> None:
-        """Build the networks from a seed of their own."""
+    def __init__(
+        self,
+        net: NetConfig,
+        config: TD3Config,
+        shapes: Shapes,
+        seed: int,
+        judged: Shapes | None = None,
+    ) -> None:
+        """Build the networks from a seed of their own; critics see `judged` if that is given."""
         self.config, self.net, self.shapes = config, net, shapes
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.actor, self.critics = make_actor(net, shapes), make_critics(net, shapes)
-        self.normalizer = Normalizer(
-            shapes.features, plain=0 if net.normalize_codes else shapes.codes
-        )
+            self.actor, self.critics = make_actor(net, shapes), make_critics(net, judged or shapes)
+        self.normalizer = _normalizer(net, shapes)
+        self.critic_normalizer = _normalizer(net, judged) if judged else self.normalizer
+        """The first layer of critics: the actor's, unless they see true state."""
         self.slow_actor, self.slow_critics = deepcopy(self.actor), deepcopy(self.critics)
         self.anchor = deepcopy(self.actor)
         for still in (self.slow_actor, self.slow_critics, self.anchor):
@@ -84,17 +91,17 @@ class TD3Agent:
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Learn from one batch; returns what is worth logging."""
         config = self.config
-        state, goal = self.all_see(batch.state), self.all_see(batch.goal)
-        following = self.all_see(batch.next_state)
+        seen, judged = self._both_see(batch)
 
         with torch.no_grad():
             noise = torch.randn(batch.action.shape, generator=self.noise) * config.target_noise
             noise = noise.clamp(-config.target_clip, config.target_clip)
-            next_action = (self.slow_actor(following, goal) + noise).clamp(-1, 1)
-            next_value = self.slow_critics(following, goal, next_action).amin(0)  # (B,)
-            target = (batch.reward + batch.discount * next_value).clamp(config.lowest_value, 0)
+            next_action = (self.slow_actor(seen.next_state, seen.goal) + noise).clamp(-1, 1)
+            next_values = self.slow_critics(judged.next_state, judged.goal, next_action)  # (C, B)
+            target = batch.reward + batch.discount * next_values.amin(0)
+            target = target.clamp(config.lowest_value, 0)
 
-        values = self.critics(state, goal, batch.action)  # (C, B)
+        values = self.critics(judged.state, judged.goal, batch.action)  # (C, B)
         critic_loss = F.mse_loss(values, target.expand_as(values), reduction="none").mean(1).sum()
         self._descend(self.critic_optimizer, critic_loss, self.critics)
         log = {"critic_loss": critic_loss.detach(), "value": values.detach().mean()}
@@ -102,7 +109,7 @@ class TD3Agent:
         self.updates += 1
         if self.updates % config.policy_delay == 0:
             if self.updates > config.actor_rests:
-                log |= self._improve(state, goal)
+                log |= self._improve(seen, judged)
             if config.slow_copies == "actor-step":
                 self._follow()
         return log
@@ -122,15 +129,24 @@ class TD3Agent:
         if self.config.slow_copies == "round":
             self._follow()
 
-    def _improve(self, state: Entities, goal: Entities) -> dict[str, Tensor]:
+    def _both_see(self, batch: Batch) -> tuple[Moments, Moments]:
+        """What the actor and what the critics are shown of a batch."""
+        moments = Moments(batch.state, batch.goal, batch.next_state)
+        if batch.judged is None:
+            both = Moments(*map(self.all_see, moments))
+            return both, both
+        true = Moments(*map(self.critic_normalizer, batch.judged))
+        return Moments(*map(self.actor_sees, moments)), true
+
+    def _improve(self, seen: Moments, judged: Moments) -> dict[str, Tensor]:
         """Let the actor climb the first critic."""
-        action = self.actor(state, goal)
+        action = self.actor(seen.state, seen.goal)
         first = {name: w[:1].detach() for name, w in self.critics.named_parameters()}
-        value = functional_call(self.critics, first, (state, goal, action))[0]
+        value = functional_call(self.critics, first, (judged.state, judged.goal, action))[0]
         penalty = action.square().mean()
         loss = -value.mean() + self.config.action_penalty * penalty
         if self.config.anchor > 0:
-            away = (action - self.anchor(state, goal)).square().mean()
+            away = (action - self.anchor(seen.state, seen.goal)).square().mean()
             loss = loss + self.config.anchor * away
         self._descend(self.actor_optimizer, loss, self.actor)
         return {"actor_loss": loss.detach(), "action_size": action.detach().abs().mean()}
@@ -151,6 +167,10 @@ class TD3Agent:
     def _follow(self) -> None:
         for slow, fast in ((self.slow_actor, self.actor), (self.slow_critics, self.critics)):
             torch._foreach_lerp_(list(slow.parameters()), list(fast.parameters()), self.config.tau)
+
+
+def _normalizer(net: NetConfig, shapes: Shapes) -> Normalizer:
+    return Normalizer(shapes.features, plain=0 if net.normalize_codes else shapes.codes)
 
 
 def _adam(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Adam:

@@ -8,6 +8,8 @@ from jostle.nets.layers import MLP, LayerNorm, Linear
 
 _FEW = 12
 """Up to so many keys, scores as a broadcast product beat the batched matrix product."""
+_FEW_TO_READ = 4
+"""The same with bearings, which cost a row for every pair."""
 
 
 class Attention(nn.Module):
@@ -40,8 +42,11 @@ class Attention(nn.Module):
         q, k, v = self.query(to), self.key(of), self.value(of)
         q, k, v = (x.unflatten(-1, (self.heads, -1)) for x in (q, k, v))  # (C, B, T, h, d)
         q = q * q.shape[-1] ** -0.5
-        mix = self._mix_few if of.shape[2] <= _FEW else self._mix_many
-        mixed, weights = mix(q, k, v, visible, bearings if self.reader is not None else None)
+        if self.reader is None:
+            bearings = None
+        few = _FEW if bearings is None else _FEW_TO_READ
+        mix = self._mix_few if of.shape[2] <= few else self._mix_many
+        mixed, weights = mix(q, k, v, visible, bearings)
         result = self.out(mixed.flatten(-2))
         return result, weights.permute(0, 1, 4, 2, 3) if keep_weights else None
 

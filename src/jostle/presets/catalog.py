@@ -72,13 +72,46 @@ def _distill(name: str) -> Experiment:
     )  # fmt: skip
 
 
-def _pixels(name: str) -> Experiment:
+def _eyes(name: str) -> str:
+    return "dlp-pusht" if name.startswith("push") else "dlp-6cubes"
+
+
+def _pixels_paper(name: str) -> Experiment:
+    """TD3 and hindsight end to end from particles, in the paper's settings."""
+    return replace(_paper(name), name=f"{name}-pixels-paper", encoder=_eyes(name))
+
+
+def _pixels_fast(name: str) -> Experiment:
+    """The same in ours: the critics see particles too, so that they must be made for sets."""
+    state = _fast(name)
+    return replace(
+        state,
+        name=f"{name}-pixels",
+        encoder=_eyes(name),
+        net=replace(state.net, critics="same"),
+        td3=replace(state.td3, batch=128),
+    )
+
+
+def _privileged(name: str) -> Experiment:
+    """Critics know the true state while training; the actor sees pixels."""
+    state = _fast(name)
+    return replace(
+        state,
+        name=f"{name}-pixels-privileged",
+        encoder=_eyes(name),
+        td3=replace(state.td3, batch=128),
+        training=replace(state.training, lane="privileged-critic", random_codes=False),
+    )
+
+
+def _pixels_distill(name: str) -> Experiment:
     """Imitate the oracle from what the cameras show: frames cost far more than updates here."""
     state = _distill(name)
     return replace(
         state,
         name=f"{name}-pixels-distill",
-        encoder="dlp-pusht" if name.startswith("push") else "dlp-6cubes",
+        encoder=_eyes(name),
         td3=replace(state.td3, batch=128),
         training=replace(
             state.training, copies=32, memory=100_000, updates_per_step=0.2,
@@ -97,6 +130,19 @@ def _mlp(experiment: Experiment) -> Experiment:
     )
 
 
+def _vector(experiment: Experiment) -> Experiment:
+    """The paper's unstructured image baseline: one vector per view, no sets."""
+    mlp = _mlp(experiment)
+    return replace(mlp, encoder="vae-123cubes")
+
+
+def _slots(experiment: Experiment) -> Experiment:
+    """Slots instead of particles: all of them visible, and none says where it is."""
+    net = replace(experiment.net, bearings=0)
+    name = f"{experiment.name}-slots"
+    return replace(experiment, name=name, encoder="slots-6cubes", net=net)
+
+
 def _smorl(experiment: Experiment) -> Experiment:
     """One object at a time, in episodes of 30 steps whatever the number of objects."""
     return replace(
@@ -108,8 +154,10 @@ def _smorl(experiment: Experiment) -> Experiment:
 
 
 def _all() -> dict[str, Experiment]:
-    found = [make(name) for name in _BUDGETS for make in (_fast, _paper, _distill, _pixels)]
+    makers = (_fast, _paper, _distill, _pixels_fast, _pixels_paper, _privileged, _pixels_distill)
+    found = [make(name) for name in _BUDGETS for make in makers]
     fixed = [name for name in _BUDGETS if not isinstance(_BUDGETS[name][1], tuple)]
+    found += [make(_pixels_distill(name)) for name in fixed for make in (_vector, _slots)]
     found += [_mlp(make(name)) for name in fixed for make in (_fast, _distill)]
     found += [_smorl(make(name)) for name in fixed for make in (_fast, _paper)]
     return {experiment.name: experiment for experiment in found}

@@ -26,6 +26,14 @@ class Episodes:
     """Task coordinates asked for, (E, N, w)."""
     actions: NDArray[np.float32]
     """(E, T, A)."""
+    true_states: NDArray[np.float32] | None = None
+    """Entities of true state for critics that may know it, (E, T+1, 1, 1+N, F)."""
+    true_visible: NDArray[np.bool_] | None = None
+    """(E, T+1, 1, 1+N)."""
+    true_goals: NDArray[np.float32] | None = None
+    """(E, 1, N, F)."""
+    true_goals_visible: NDArray[np.bool_] | None = None
+    """(E, 1, N)."""
 
     def __len__(self) -> int:
         """Count the episodes."""
@@ -44,7 +52,7 @@ class EpisodeRing:
 
     def add(self, episodes: Episodes) -> None:
         """Take finished episodes in."""
-        fresh = vars(episodes)
+        fresh = {name: values for name, values in vars(episodes).items() if values is not None}
         if not self._store:
             self._store = {
                 name: np.zeros((self.capacity, *values.shape[1:]), values.dtype)

@@ -17,6 +17,14 @@ from jostle.replay.ring import EpisodeRing, Episodes
 Reward = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
 
 
+class Moments(NamedTuple):
+    """Where a transition begins, what it is for, and where it ends."""
+
+    state: Entities
+    goal: Entities
+    next_state: Entities
+
+
 class Batch(NamedTuple):
     """What one update learns from; first axis B."""
 
@@ -28,6 +36,8 @@ class Batch(NamedTuple):
     next_state: Entities
     discount: Tensor
     """What the value of `next_state` is worth now, (B,)."""
+    judged: Moments | None = None
+    """What critics see instead of the actor's sets; nothing: the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +84,13 @@ class HindsightSampler:
         config: HindsightConfig,
         gamma: float,
         rng: np.random.Generator,
+        true_form: GoalForm | None = None,
     ) -> None:
-        """Draw from `ring`; `reward` judges (achieved, desired), `gamma` discounts it."""
-        self._ring, self._reward, self._form = ring, reward, form
+        """Draw from `ring`; `reward` judges (achieved, desired), `gamma` discounts it.
+
+        `true_form` reads goals of true state, where the ring holds it for the critics.
+        """
+        self._ring, self._reward, self._form, self._true_form = ring, reward, form, true_form
         self._config, self._gamma, self.rng = config, gamma, rng
 
     def sample(self, size: int) -> Batch:
@@ -89,9 +103,10 @@ class HindsightSampler:
         step[:relabeled] = self.rng.integers(0, steps - 1, relabeled) if relabeled else 0
         goals, seen = held.goals.take(episode, 0), held.goals_visible.take(episode, 0)  # copies
         desired = held.desired.take(episode, 0)
+        moments = step[:0]
         if relabeled:
             rows = slice(0, relabeled)
-            found = self._relabel(held, episode[rows], step[rows])
+            *found, moments = self._relabel(held, episode[rows], step[rows])
             goals[rows], seen[rows], desired[rows] = found
         reward, ahead = self._returns(held, episode, step, desired)
         then = step + ahead
@@ -102,6 +117,31 @@ class HindsightSampler:
             torch.from_numpy(reward),
             _entities(_at(held.states, episode, then), _at(held.visible, episode, then)),
             torch.from_numpy(np.power(self._gamma, ahead, dtype=np.float32)),
+            self._judged(held, episode, step, then, moments),
+        )
+
+    def _judged(
+        self, held: Episodes, episode: Index, step: Index, then: Index, moments: Index
+    ) -> Moments | None:
+        """True state of the same samples; the first goals are those of `moments`."""
+        if self._true_form is None:
+            return None
+        states, visible = held.true_states, held.true_visible
+        assert states is not None
+        assert visible is not None
+        assert held.true_goals is not None
+        assert held.true_goals_visible is not None
+        goals = held.true_goals.take(episode, 0)  # copies
+        seen = held.true_goals_visible.take(episode, 0)
+        if len(moments):
+            rows, wanted = episode[: len(moments)], slice(self._true_form.first, None)
+            later = _at(states, rows, moments)[:, :, wanted] * self._true_form.columns
+            goals[: len(moments)] = later
+            seen[: len(moments)] = _at(visible, rows, moments)[:, :, wanted]
+        return Moments(
+            _entities(_at(states, episode, step), _at(visible, episode, step)),
+            _entities(goals, seen),
+            _entities(_at(states, episode, then), _at(visible, episode, then)),
         )
 
     def _returns(
@@ -118,8 +158,8 @@ class HindsightSampler:
 
     def _relabel(
         self, held: Episodes, episode: Index, step: Index
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
-        """Goal entities, their mask and coordinates from later moments."""
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32], Index]:
+        """Goal entities, their mask and coordinates from later moments (B,) or (B, N)."""
         # The paper never takes the very last moment as a goal.
         last, count, first = held.actions.shape[1] - 1, held.achieved.shape[2], self._form.first
         if first == 0 or (self._config.strategy == "future" and not self._form.shared):
@@ -128,7 +168,7 @@ class HindsightSampler:
             wanted = slice(first, first + held.goals.shape[2])
             values = _at(held.states, episode, moment)[:, :, wanted] * self._form.columns
             seen = _at(held.visible, episode, moment)[:, :, wanted]
-            return values, seen, _at(held.achieved, episode, moment)
+            return values, seen, _at(held.achieved, episode, moment), moment
         if self._config.strategy == "per-object":
             paths = held.achieved[episode]  # (B, T+1, N, w)
             moments = per_object(step, last, paths, self._config.apart, self.rng)
@@ -145,7 +185,7 @@ class HindsightSampler:
         if self._form.shared:  # the heading is another's, the name remains one's own
             own = held.goals[episode]
             values = np.where(self._form.places > 0, values, own)
-        return values, seen, desired
+        return values, seen, desired, moments
 
 
 def _at(values: NDArray[Any], episode: Index, moment: Index) -> NDArray[Any]:

@@ -1,6 +1,7 @@
 """One round: every copy plays one whole episode, which goes to memory."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from jostle.core.entities import Entities
 from jostle.envs.vector import Observation, TabletopVectorEnv
 from jostle.replay.ring import Episodes
-from jostle.rollout.observer import Observer, Sets
+from jostle.rollout.observer import Observer, Sets, StateObserver
 
 Choose = Callable[[Observation, Sets, Sets], NDArray[np.float32]]
 """From the raw observation, the state set and the goal set to actions (B, A)."""
@@ -20,38 +21,63 @@ def as_entities(sets: Sets) -> Entities:
     return Entities(torch.from_numpy(sets.values), torch.from_numpy(sets.visible))
 
 
+class _Story:
+    """What an observer sees of an episode, moment by moment."""
+
+    def __init__(self, observer: Observer, observation: Observation) -> None:
+        self._observer = observer
+        self.goal = observer.goal(observation)
+        self._moments = [observer.state(observation)]
+
+    @property
+    def now(self) -> Sets:
+        return self._moments[-1]
+
+    def go_on(self, observation: Observation) -> None:
+        self._moments.append(self._observer.state(observation))
+
+    def told(self, states: str, visible: str, goals: str) -> dict[str, NDArray[Any]]:
+        """All moments (E, T+1, V, K, ...) and the goal, under the names that memory uses."""
+        return {
+            states: np.stack([moment.values for moment in self._moments], axis=1),
+            visible: np.stack([moment.visible for moment in self._moments], axis=1),
+            goals: self.goal.values,
+            f"{goals}_visible": self.goal.visible,
+        }
+
+
 def play_round(
-    env: TabletopVectorEnv, observer: Observer, choose: Choose, steps: int
+    env: TabletopVectorEnv,
+    observer: Observer,
+    choose: Choose,
+    steps: int,
+    knower: StateObserver | None = None,
 ) -> tuple[Episodes, dict[str, float]]:
-    """Play one episode of `steps` actions in every copy.
+    """Play one episode of `steps` actions in every copy; what `knower` sees is for critics.
 
     Returns:
         The episodes, and the means of what the last moment's infos say.
     """
     observer.begin(np.arange(env.num_envs))
     observation, infos = env.reset()
-    goal = observer.goal(observation)
-    states, seen, actions = [], [], []
+    seen = _Story(observer, observation)
+    known = _Story(knower, observation) if knower is not None else None
+    actions = []
     achieved = [observer.coordinates(observation["achieved_goal"])]
-    state = observer.state(observation)
     for _ in range(steps):
-        action = choose(observation, state, goal)
-        states.append(state.values)
-        seen.append(state.visible)
+        action = choose(observation, seen.now, seen.goal)
         actions.append(action)
         observation, _, _, _, infos = env.step(action)
-        state = observer.state(observation)
+        seen.go_on(observation)
+        if known is not None:
+            known.go_on(observation)
         achieved.append(observer.coordinates(observation["achieved_goal"]))
-    states.append(state.values)
-    seen.append(state.visible)
     episodes = Episodes(
-        states=np.stack(states, axis=1),
-        visible=np.stack(seen, axis=1),
-        goals=goal.values,
-        goals_visible=goal.visible,
         achieved=np.stack(achieved, axis=1),
         desired=observer.coordinates(observation["desired_goal"]),
         actions=np.stack(actions, axis=1),
+        **seen.told("states", "visible", "goals"),
+        **(known.told("true_states", "true_visible", "true_goals") if known is not None else {}),
     )
     names = ("success", "success_fraction", "average_distance", "average_return")
     return episodes, {name: float(np.mean(infos[name])) for name in names}

@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 from jostle.core.protocols import Observation
 from jostle.envs.observe import StateReader
 from jostle.replay.sampler import GoalForm
-from jostle.scene.drive import REACH_PER_UNIT
+from jostle.rollout.approach import present
 from jostle.scene.spec import MAX_OBJECTS
-
-Actions = NDArray[np.float32]
-_THROUGH = 0.04
-"""Shortest stride of an approach, in meters: it does not end at the object's center."""
 
 
 class Sets(NamedTuple):
@@ -74,10 +70,6 @@ class Observer(Protocol):
 
     def goal(self, observation: Observation) -> Sets:
         """What shall be there."""
-        ...
-
-    def approach(self, state: Sets, chosen: NDArray[np.int64]) -> Actions:
-        """Actions (B, 3) that head straight for the `chosen` object of each copy, and through."""
         ...
 
     def coordinates(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -149,15 +141,6 @@ class StateObserver:
         values[..., len(self._place) + 1 :] = self._identity()
         return self._seen(values, rows)
 
-    def approach(self, state: Sets, chosen: NDArray[np.int64]) -> Actions:
-        """Actions (B, 3) that head straight for the `chosen` object of each copy, and through."""
-        places = state.values[:, 0, :, :3]  # (B, 1+N, 3)
-        gap = places[np.arange(len(chosen)), 1 + chosen] - places[:, 0]  # (B, 3)
-        far = np.maximum(np.linalg.norm(gap[:, :2], axis=-1, keepdims=True), 1e-6)
-        flat = gap[:, :2] / far * np.maximum(far, _THROUGH)
-        move = np.concatenate((flat, gap[:, 2:]), axis=-1) / REACH_PER_UNIT
-        return np.clip(move / np.maximum(np.abs(move[:, :2]).max(-1, keepdims=True), 1.0), -1, 1)
-
     def coordinates(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Task coordinates (B, N, w) that the reward of training is about: all of them."""
         return rows
@@ -166,8 +149,5 @@ class StateObserver:
         return np.eye(MAX_OBJECTS, dtype=np.float32)[self.codes]  # (B, N, 12)
 
     def _seen(self, values: NDArray[np.float32], rows: NDArray[np.float32]) -> Sets:
-        if self._reader.measure.padded:
-            visible = rows[..., -1] > 0.5
-        else:
-            visible = np.ones(rows.shape[:2], bool)
+        visible = present(rows, self._reader.measure.padded)
         return Sets((values * visible[..., None])[:, None], visible[:, None])

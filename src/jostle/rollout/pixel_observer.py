@@ -14,7 +14,7 @@ from jostle.core.errors import BadValueError
 from jostle.core.protocols import Observation
 from jostle.particles.catalog import Encoder
 from jostle.replay.sampler import GoalForm
-from jostle.rollout.observer import Actions, Sets
+from jostle.rollout.observer import Sets
 
 _AT_ONCE = 8
 """Scenes that are encoded in one go: larger batches fall out of the caches."""
@@ -76,13 +76,6 @@ class PixelObserver:
             values[fresh], visible[fresh] = seen.values, seen.visible
             self._photo[fresh], self._aim = frames[fresh], Sets(values, visible)
         return self._aim
-
-    def approach(self, state: Sets, chosen: NDArray[np.int64]) -> Actions:
-        """Refuse: from pixels nobody knows where an object is on the table."""
-        raise BadValueError(
-            "Exploring by approaching objects needs their true places. From pixels train with "
-            "--approach 0, or in the lane 'distill' or 'demos'."
-        )
 
     def coordinates(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Task coordinates (B, N, w) that the reward of training is about: all of them."""

@@ -9,7 +9,7 @@ from jostle.core.errors import BadValueError, UnknownNameError, require
 from jostle.nets.config import NetConfig
 from jostle.replay.sampler import HindsightConfig
 
-Lane = Literal["scratch", "demos", "distill"]
+Lane = Literal["scratch", "demos", "privileged-critic", "distill"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,8 @@ class TrainingConfig:
     """The loop around the learning rule."""
 
     lane: Lane = "scratch"
-    """scratch: TD3 + HER alone; demos: oracle episodes in memory; distill: imitate a teacher."""
+    """scratch: TD3 + HER alone; demos: oracle episodes in memory; privileged-critic: critics know
+    the true state, the actor sees pixels; distill: imitate a teacher."""
     teacher: str = "oracle"
     """Whom the lane 'distill' imitates: oracle, a name of the zoo, a run or a file of weights."""
     copies: int = 16
@@ -80,6 +81,8 @@ class Experiment:
     """What to see with: a name of the zoo, a run or a file of an encoder; nothing: true state."""
     cameras: tuple[str, ...] = ("front", "side")
     """Through which cameras, in the order the encoder was trained with; with an encoder only."""
+    colors: Literal["fixed", "random"] = "fixed"
+    """Colors of the objects: the task's own, or drawn from six for each episode."""
     seed: int = 0
     """Seed of everything."""
     net: NetConfig = field(default_factory=NetConfig)
@@ -94,11 +97,16 @@ class Experiment:
     """The loop."""
 
     def __post_init__(self) -> None:
-        """Refuse a curriculum without room to grow."""
+        """Refuse a curriculum without room to grow, and a privilege over one's own eyes."""
         require(
             not self.training.curriculum or isinstance(self.objects, tuple),
             "A curriculum needs a range of objects, such as the preset cubes-state with "
             "--objects 1 3.",
+        )
+        require(
+            self.encoder != "" or self.training.lane != "privileged-critic",
+            "Without an encoder the actor knows the true state as well as its critics: train in "
+            "the lane 'scratch', or say what to see with (--encoder dlp-6cubes).",
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from jostle.agents.explore import Approaches, explore, uniform
 from jostle.core.rundir import RunDir
 from jostle.envs.vector import Observation
 from jostle.oracles.catalog import oracle
+from jostle.rollout.approach import approach, present
 from jostle.rollout.collect import as_entities, play_round
 from jostle.rollout.observer import Sets
 from jostle.training.experiment import Experiment
@@ -18,7 +19,7 @@ from jostle.training.workshop import Workshop
 
 
 class OnlineLoop(Rounds):
-    """The lanes `scratch` and `demos`."""
+    """The lanes `scratch`, `demos` and `privileged-critic`."""
 
     def __init__(self, experiment: Experiment, shop: Workshop, run: RunDir, report: Report) -> None:
         """Let the oracle drive its share of the copies, in the lane `demos`."""
@@ -32,7 +33,7 @@ class OnlineLoop(Rounds):
         """Collect one round and learn from it."""
         shop, training = self.shop, self.experiment.training
         self._approaches.begin()
-        episodes, infos = play_round(shop.env, shop.observer, self._choose, shop.steps)
+        episodes, infos = play_round(shop.env, shop.observer, self._choose, shop.steps, shop.knower)
         shop.ring.add(episodes)
         self.count(episodes)
         row: dict[str, Any] = {f"train_{key}": value for key, value in infos.items()}
@@ -62,8 +63,10 @@ class OnlineLoop(Rounds):
             chosen = self.shop.agent.act(as_entities(state), as_entities(goal))
             actions = explore(chosen, config, episodes, rng)
         if config.approach > 0:
-            on_the_way = self._approaches.step(config, state.visible[:, 0, 1:], rng)
-            ahead = self.shop.observer.approach(state, np.maximum(self._approaches.chosen, 0))
+            rows = observation["observation"]  # (B, 1+N, F)
+            there = present(rows[:, 1:], self.shop.env.measure.padded)
+            on_the_way = self._approaches.step(config, there, rng)
+            ahead = approach(rows, np.maximum(self._approaches.chosen, 0))
             ahead = np.clip(ahead + config.sigma * rng.standard_normal(ahead.shape), -1, 1)
             actions = np.where(on_the_way[:, None], ahead, actions).astype(np.float32)
         if self._teacher is not None:

@@ -5,8 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from jostle.agents.saving import weights
 from jostle.core.checkpoint import save
+from jostle.core.entities import Entities
 from jostle.core.rundir import RunDir
 from jostle.core.telemetry import Telemetry
 from jostle.particles.saving import describe, tensors_of
@@ -71,9 +75,10 @@ class Rounds(ABC):
 
     def count(self, episodes: Episodes) -> None:
         """Take a round's episodes into the counters and the normalizer."""
-        states, visible = episodes.states[:, :-1], episodes.visible[:, :-1]
-        flat = Sets(states.reshape(-1, *states.shape[2:]), visible.reshape(-1, *visible.shape[2:]))
-        self.shop.agent.normalizer.update(as_entities(flat))
+        agent = self.shop.agent
+        agent.normalizer.update(_flat(episodes.states, episodes.visible))
+        if episodes.true_states is not None and episodes.true_visible is not None:
+            agent.critic_normalizer.update(_flat(episodes.true_states, episodes.true_visible))
         self.counters["round"] += 1
         self.counters["episodes"] += len(episodes)
         self.counters["env_steps"] += len(episodes) * self.shop.steps
@@ -134,3 +139,10 @@ class Rounds(ABC):
         self._rise(score)
         names = ("success", "success_fraction", "average_distance", "average_return")
         return {**{name: found.mean(name) for name in names}, "best": self.counters["best"]}
+
+
+def _flat(states: NDArray[np.float32], visible: NDArray[np.bool_]) -> Entities:
+    """All moments but the last (E, T+1, V, K, ...) as one batch of sets."""
+    states, visible = states[:, :-1], visible[:, :-1]
+    flat = Sets(states.reshape(-1, *states.shape[2:]), visible.reshape(-1, *visible.shape[2:]))
+    return as_entities(flat)

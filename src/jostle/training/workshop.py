@@ -38,6 +38,8 @@ class Workshop:
     rng: np.random.Generator
     steps: int
     """Length of a training episode."""
+    knower: StateObserver | None = None
+    """Who tells critics the true state, in the lane 'privileged-critic'."""
 
 
 def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Workshop:
@@ -49,6 +51,8 @@ def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Works
     env.reset(seed=seeds.integer("episodes"))
     codes = seeds.rng("codes") if training.random_codes else None
     observer = make_observer(experiment.net.kind, env, codes, encoder)
+    privileged = training.lane == "privileged-critic"
+    knower = StateObserver(env.reader, training.copies, None) if privileged else None
     steps = training.horizon or env.recipe.task.horizon(env.recipe.most)
     ring = EpisodeRing(max(training.memory // steps, training.copies))
     sampler = HindsightSampler(
@@ -58,10 +62,11 @@ def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Works
         experiment.hindsight,
         experiment.td3.gamma,
         seeds.rng("memory"),
+        knower.goal_form() if knower is not None else None,
     )
-    agent = make_agent(experiment, observer)
+    agent = make_agent(experiment, observer, knower)
     agent.eyes = encoder
-    return Workshop(env, observer, ring, sampler, agent, seeds.rng("exploration"), steps)
+    return Workshop(env, observer, ring, sampler, agent, seeds.rng("exploration"), steps, knower)
 
 
 def make_observer(
@@ -100,15 +105,22 @@ def make_env(experiment: Experiment, copies: int) -> TabletopVectorEnv:
         objects=experiment.objects,
         autoreset_mode="Disabled",
         threads=experiment.training.threads,
+        colors=experiment.colors,
         **({"obs_type": "both", "cameras": experiment.cameras} if experiment.encoder else {}),
     )
 
 
-def make_agent(experiment: Experiment, observer: Observer) -> TD3Agent:
-    """Build a fresh agent for what the observer shows."""
-    shapes = Shapes(state=observer.state_shape, goal=observer.goal_shape, codes=observer.code_width)
+def make_agent(
+    experiment: Experiment, observer: Observer, knower: Observer | None = None
+) -> TD3Agent:
+    """Build a fresh agent for what the observer shows; critics see what `knower` shows."""
+    judged = _shapes(knower) if knower is not None else None
     seed = SeedTree(experiment.seed).integer("weights")
-    return TD3Agent(experiment.net, experiment.td3, shapes, seed)
+    return TD3Agent(experiment.net, experiment.td3, _shapes(observer), seed, judged)
+
+
+def _shapes(observer: Observer) -> Shapes:
+    return Shapes(state=observer.state_shape, goal=observer.goal_shape, codes=observer.code_width)
 
 
 def examine_agent(
