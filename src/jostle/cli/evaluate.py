@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -28,6 +28,8 @@ class EvaluateConfig:
     """A task, or 'all' for one row per task of the suite."""
     objects: int | None = None
     """How many objects; the task's own number by default."""
+    colors: Literal["fixed", "random"] = "fixed"
+    """Colors of the objects: the task's own, or drawn from six for each episode."""
     episodes: int = 200
     """Episodes per row."""
     seed: int = 0
@@ -45,7 +47,9 @@ def run(argv: list[str]) -> None:
     config = tyro.cli(EvaluateConfig, prog="jostle evaluate", args=argv)
     rows = _SUITE if config.task == "all" else ((TASKS[config.task].name, config.objects),)
     found = [
-        examine_with_bar(agent, task, objects, config.episodes, config.seed, config.copies)
+        examine_with_bar(
+            agent, task, objects, config.episodes, config.seed, config.copies, config.colors
+        )
         for task, objects in rows
         for agent in config.agents
     ]

@@ -13,7 +13,13 @@ from jostle.zoo.agents import agent_for, what_it_reads
 
 
 def examine_with_bar(
-    agent: str, task: str, objects: int | None, episodes: int, seed: int, copies: int
+    agent: str,
+    task: str,
+    objects: int | None,
+    episodes: int,
+    seed: int,
+    copies: int,
+    colors: str = "fixed",
 ) -> Examination:
     """Examine an agent, by the word a user types, on fixed episodes of a task."""
     copies = min(copies, max(episodes, 1))
@@ -21,6 +27,7 @@ def examine_with_bar(
         copies,
         TASKS[task].name,
         objects=objects,
+        colors=colors,
         autoreset_mode="Disabled",
         **what_it_reads(agent),
     )

@@ -25,6 +25,8 @@ class Row:
     """Where."""
     objects: int | None = None
     """How many objects; the task's own number by default."""
+    colors: str = "fixed"
+    """Colors of the objects: fixed, or random."""
     paper: str = ""
     """What the paper reports."""
     target: str = ""
