@@ -79,6 +79,30 @@ def test_a_table_puts_agents_beside_the_paper(tmp_path):
     assert "is no recipe of a table" in answer.stderr
 
 
+def test_a_table_plays_only_what_it_has_not_measured(tmp_path):
+    recipe, out = tmp_path / "study.toml", tmp_path / "study"
+    old = '[[row]]\nagent = "oracle"\ntask = "OneCube"\n'
+    new = '[[row]]\nagent = "random"\ntask = "OneCube"\ncolors = "random"\n'
+    waiting = '[[row]]\nagent = "one-day"\ntask = "OneCube"\nqueued = "one-cube-state"\n'
+    words = ["table", str(recipe), "--episodes", "4", "--copies", "4", "--out", str(out)]
+    played = []
+    for rows in (old, old + new + waiting, old + new):
+        recipe.write_text(f'title = "A study"\n{rows}')
+        answer = jostle(*words, cwd=tmp_path)
+        assert answer.returncode == 0, answer.stderr
+        lines = out.with_suffix(".jsonl").read_text().splitlines()
+        played.append({json.loads(line)["agent"] for line in lines})
+        assert ("queued" in out.with_suffix(".md").read_text()) == (waiting in rows)
+    assert played == [{"oracle"}, {"random"}, set()]
+    assert "OneCube (random colors)" in out.with_suffix(".md").read_text()
+    jostle(*words, "--afresh", cwd=tmp_path)
+    assert len(out.with_suffix(".jsonl").read_text().splitlines()) == 8
+    out.with_suffix(".json").write_text("{}")
+    answer = jostle(*words, cwd=tmp_path)
+    assert answer.returncode == 2
+    assert "--afresh" in answer.stderr
+
+
 def test_doctor_is_content_here():
     answer = jostle("doctor")
     assert answer.returncode == 0, answer.stdout + answer.stderr

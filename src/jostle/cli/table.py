@@ -9,10 +9,12 @@ import tyro
 
 from jostle.cli.examining import examine_with_bar, write_results
 from jostle.core.errors import BadValueError
+from jostle.core.rundir import RunDir
+from jostle.evaluation.scores import digest, key, read_scores, write_scores
 from jostle.oracles.catalog import SCRIPTED
 from jostle.reports.tables import study
-from jostle.zoo.agents import history_of
-from jostle.zoo.shelf import chapters
+from jostle.zoo.agents import history_of, weights_for
+from jostle.zoo.shelf import agents, chapters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,8 @@ class Row:
     """What the paper reports."""
     target: str = ""
     """What we want."""
+    queued: str = ""
+    """The preset that will make the agent; without it, an unknown agent is an error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,31 +48,63 @@ class TableConfig:
     copies: int = 100
     """Episodes played at once."""
     out: Path | None = None
-    """Write OUT.md, and OUT.jsonl with one line per episode."""
+    """Write OUT.md, OUT.json with the scores, and OUT.jsonl with one line per episode played."""
+    afresh: bool = False
+    """Play every row, also those that OUT.json has for the same weights."""
 
 
 def run(argv: list[str]) -> None:
     """Examine every row, print the table, write it if asked."""
     config = tyro.cli(TableConfig, prog="jostle table", args=argv)
     title, notes, rows = read_recipe(config.recipe)
-    found = [
-        (row, examine_with_bar(row.agent, row.task, row.objects, config.episodes, 0, config.copies))
-        for row in rows
-    ]
-    lines = [
-        {
-            **examination.summary(),
-            "paper": row.paper,
-            "target": row.target,
-            "trained": "script" if row.agent in SCRIPTED else chapters(history_of(row.agent)),
-        }
-        for row, examination in found
-    ]
+    store = config.out.with_suffix(".json") if config.out is not None else None
+    known = {} if store is None or config.afresh else read_scores(store)
+    lines, played = [], []
+    for row in rows:
+        if row.queued and not _is_there(row.agent):
+            lines.append({**vars(row), "waits": True})
+            continue
+        line = _named(row, config.episodes)
+        if key(line) in known:
+            scores = known[key(line)]
+        else:
+            found = examine_with_bar(
+                row.agent, row.task, row.objects, config.episodes, 0, config.copies, row.colors
+            )
+            played.append(found)
+            scores = found.summary()
+        trained = "script" if row.agent in SCRIPTED else chapters(history_of(row.agent))
+        given = {"paper": row.paper, "target": row.target, "trained": trained}
+        lines.append({**scores, **line, **given})
+        if store is not None:  # row by row: a table takes long, and nothing may be lost
+            known[key(line)] = lines[-1]
+            write_scores(store, known.values())
     text = f"# {title}\n\nMade by `jostle table {' '.join(argv)}`.\n\n{study(lines)}"
     text += f"\n{notes.strip()}\n" if notes else ""
     print(text)
     if config.out is not None:
-        write_results(config.out, text, [examination for _, examination in found])
+        if store is not None:
+            write_scores(store, [line for line in lines if not line.get("waits")])
+        write_results(config.out, text, played)
+
+
+def _is_there(agent: str) -> bool:
+    return agent in SCRIPTED or agent in agents() or Path(agent).exists()
+
+
+def _named(row: Row, episodes: int) -> dict[str, Any]:
+    """What tells this measurement from others."""
+    path = None if row.agent in SCRIPTED else weights_for(row.agent)
+    if path is not None and path.is_dir():
+        path = RunDir(path).best
+    return {
+        "agent": row.agent,
+        "weights": digest(path),
+        "task": row.task,
+        "wanted_objects": row.objects,
+        "colors": row.colors,
+        "episodes": episodes,
+    }
 
 
 def read_recipe(path: Path) -> tuple[str, str, list[Row]]:

@@ -31,12 +31,18 @@ def study(rows: Sequence[dict[str, Any]]) -> str:
     )  # fmt: skip
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in rows:
-        success = f"{row['success']:.3f} [{row['success_low']:.3f}, {row['success_high']:.3f}]"
-        cells = (
-            row["agent"], row["task"], row["objects"], success, row["paper"], row["target"],
-            f"{row['success_fraction']:.3f}", f"{row['average_distance']:.4f}",
-            f"{row['fallen']:.3f}", row["trained"], row["episodes"],
-            row["episode_set"],
-        )  # fmt: skip
+        task = row["task"] + (" (random colors)" if row.get("colors") == "random" else "")
+        if row.get("waits"):  # not trained yet: only what is known without playing
+            objects = row["objects"] if row["objects"] is not None else ""
+            cells = (row["agent"], task, objects, "queued", row["paper"], row["target"])
+            cells += ("", "", "", f"`{row['queued']}`", "", "")
+        else:
+            success = f"{row['success']:.3f} [{row['success_low']:.3f}, {row['success_high']:.3f}]"
+            cells = (
+                row["agent"], task, row["objects"], success, row["paper"], row["target"],
+                f"{row['success_fraction']:.3f}", f"{row['average_distance']:.4f}",
+                f"{row['fallen']:.3f}", row["trained"], row["episodes"],
+                row["episode_set"],
+            )  # fmt: skip
         lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
     return "\n".join(lines) + "\n"
