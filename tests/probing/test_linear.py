@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from jostle.probing.linear import chosen_ridge, classifier, quadratic, ridge
+from jostle.probing.linear import chosen_ridge, classifier, odds, quadratic, ridge
 
 
 def test_a_linear_map_is_found_exactly(rng):
@@ -34,6 +34,15 @@ def test_classes_in_a_row_are_told_apart(rng):
     x = labels[:, None] + rng.uniform(-0.3, 0.3, (400, 1))
     told = classifier(x[:200], labels[:200])(x[200:])
     assert (told == labels[200:]).mean() > 0.97  # regression on one-hot classes fails here
+
+
+def test_chances_add_up_to_one_and_are_those_of_the_data(rng):
+    labels = np.where(rng.random(500) < 0.8, 3, 7)
+    classes, chances = odds(np.ones((500, 1)), labels)
+    told = np.exp(chances(np.ones((1, 1))))[0]
+    assert classes.tolist() == [3, 7]
+    np.testing.assert_allclose(told.sum(), 1)
+    np.testing.assert_allclose(told[0], (labels == 3).mean(), atol=1e-3)
 
 
 def test_columns_that_never_change_are_ignored(rng):

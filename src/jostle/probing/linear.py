@@ -47,7 +47,20 @@ def quadratic(columns: Floats) -> Floats:
 def classifier(
     columns: Floats, labels: NDArray[np.int64], penalty: float = 1e-4
 ) -> Callable[[Floats], NDArray[np.int64]]:
-    """Fit labels (R,) by columns (R, F): multinomial logistic regression, by L-BFGS."""
+    """Fit labels (R,) by columns (R, F), and tell the likeliest one."""
+    classes, chances = odds(columns, labels, penalty)
+    return lambda new: classes[chances(new).argmax(-1)]
+
+
+def odds(
+    columns: Floats, labels: NDArray[np.int64], penalty: float = 1e-4
+) -> tuple[NDArray[np.int64], Callable[[Floats], Floats]]:
+    """Fit labels (R,) by columns (R, F): multinomial logistic regression, by L-BFGS.
+
+    Returns:
+        The labels in rising order, (C,), and the map from columns to the logarithms of their
+        chances, (R, C).
+    """
     scale, (classes, wanted) = _Scale(columns), np.unique(labels, return_inverse=True)
     x, y = torch.from_numpy(scale(columns)), torch.from_numpy(wanted)
     matrix = torch.zeros(x.shape[1], len(classes), dtype=torch.float64, requires_grad=True)
@@ -63,7 +76,12 @@ def classifier(
 
     search.step(loss)  # type: ignore[no-untyped-call]
     weights, level = matrix.detach().numpy(), bias.detach().numpy()
-    return lambda new: classes[(scale(new) @ weights + level).argmax(-1)]
+
+    def chances(new: Floats) -> Floats:
+        levels = scale(new) @ weights + level
+        return levels - np.logaddexp.reduce(levels, axis=-1, keepdims=True)
+
+    return classes, chances
 
 
 class _Scale:

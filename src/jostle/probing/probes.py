@@ -3,6 +3,8 @@
 All probes are fit on one half of the episodes and scored on the other; NaN where nothing is scored.
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from jostle.probing.linear import chosen_ridge, classifier, quadratic, ridge
@@ -50,15 +52,24 @@ def table_errors(places: Floats, found: Flags, known: Known) -> Floats:
 
     A quadratic map, fit to objects that are `found` (S, V, N) in every view.
     """
-    size = np.array(known.masks.shape[2:])
-    columns = np.moveaxis(2 * places / size - 1, 1, 2).reshape(*known.colors.shape, -1)
+    seen = np.moveaxis(places, 1, 2)  # (S, N, V, 2)
     usable, scored = found.all(1), known.scored[:, None]
     fit, test = usable & ~scored, usable & scored
     errors = np.full(known.colors.shape, np.nan)
-    if _enough(known.positions[fit]) and test.any():
-        told = ridge(quadratic(columns[fit]), known.positions[fit])(quadratic(columns[test]))
+    if enough(known.positions[fit]) and test.any():
+        told = table_map(seen[fit], known.positions[fit], known.masks.shape[2:])(seen[test])
         errors[test] = np.linalg.norm(told - known.positions[test], axis=-1)
     return errors
+
+
+def table_map(places: Floats, positions: Floats, size: Sequence[int]) -> Callable[[Floats], Floats]:
+    """Fit positions (R, 2) on the table by places (R, V, 2) in frames of a size: quadratic."""
+
+    def columns(new: Floats) -> Floats:
+        return quadratic((2 * new / np.array(size) - 1).reshape(len(new), 2 * new.shape[1]))
+
+    fitted = ridge(columns(places), positions)
+    return lambda new: fitted(columns(new))
 
 
 def vector_errors(sight: Sight, known: Known) -> Floats:
@@ -96,7 +107,7 @@ def _vector_errors(columns: Floats, which: Flags, known: Known, errors: Floats) 
     scene, one = np.nonzero(which)
     fit = ~known.scored[scene]
     x, y = columns[scene], known.positions[scene, one]
-    if fit.all() or not _enough(y[fit]):
+    if fit.all() or not enough(y[fit]):
         return
     rows = np.flatnonzero(fit)
     apart = np.arange(len(rows)) >= 0.7 * len(rows)  # whole episodes but one: scenes are in order
@@ -104,5 +115,6 @@ def _vector_errors(columns: Floats, which: Flags, known: Known, errors: Floats) 
     errors[scene[~fit], one[~fit]] = np.linalg.norm(told - y[~fit], axis=-1)
 
 
-def _enough(positions: Floats) -> bool:
+def enough(positions: Floats) -> bool:
+    """Say whether there are enough different positions (R, 2) to fit a map to places."""
     return len(np.unique(positions.round(3), axis=0)) >= _FEWEST
