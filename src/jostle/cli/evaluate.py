@@ -1,5 +1,6 @@
 """`jostle evaluate`: the paper's five metrics of an agent."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,7 +8,9 @@ from typing import Annotated, Literal
 import tyro
 
 from jostle.cli.examining import examine_with_bar, write_results
+from jostle.core.errors import require
 from jostle.evaluation.compare import compare
+from jostle.evaluation.examine import Examination
 from jostle.reports.tables import markdown
 from jostle.tasks.catalog import TASKS
 
@@ -16,6 +19,7 @@ _SUITE = (
     ("AdjacentGoals", None), ("SmallTable", None), ("OrderedPush", None), ("PushT", 1),
     ("PushT", 2), ("Sorting", None), ("Distractors", None),
 )  # fmt: skip
+Examine = Callable[[str, str, int | None, int, int, int, str], Examination]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +41,12 @@ class EvaluateConfig:
     copies: int = 50
     """Episodes played at once."""
     compare: bool = False
-    """Pair the first two agents, episode by episode (McNemar)."""
+    """Pair the first two rows of each task, episode by episode (McNemar)."""
+    through: str | None = None
+    """Also examine each agent on places that an encoder (a name of the zoo, a run or a file) reads
+    off frames, instead of true ones: what perception costs. Agents must read true state."""
+    calibrate: Path | None = None
+    """Frames with truth to fit the reading of places on; --through needs them."""
     out: Path | None = None
     """Write OUT.md, and OUT.jsonl with one line per episode, e.g. --out results/oracle."""
 
@@ -46,20 +55,30 @@ def run(argv: list[str]) -> None:
     """Examine, print the table, write it if asked."""
     config = tyro.cli(EvaluateConfig, prog="jostle evaluate", args=argv)
     rows = _SUITE if config.task == "all" else ((TASKS[config.task].name, config.objects),)
+    ways, notes = _ways(config)
     found = [
-        examine_with_bar(
-            agent, task, objects, config.episodes, config.seed, config.copies, config.colors
-        )
+        examine(agent, task, objects, config.episodes, config.seed, config.copies, config.colors)
         for task, objects in rows
         for agent in config.agents
+        for examine in ways
     ]
     command = f"jostle evaluate {' '.join(argv)}"
-    text = markdown([one.summary() for one in found])
+    text = "\n".join((markdown([one.summary() for one in found]), *notes))
     print(text)
-    if config.compare and len(config.agents) >= 2:
-        for one, two in zip(
-            found[:: len(config.agents)], found[1 :: len(config.agents)], strict=True
-        ):
+    each = len(config.agents) * len(ways)
+    if config.compare and each >= 2:
+        for one, two in zip(found[::each], found[1::each], strict=True):
             print(f"{one.task}: {compare(one, two).verdict(one.agent, two.agent)}")
     if config.out is not None:
         write_results(config.out, f"Made by `{command}`.\n\n{text}", found)
+
+
+def _ways(config: EvaluateConfig) -> tuple[list[Examine], list[str]]:
+    """How each agent is examined, and notes that are there when this is done."""
+    if config.through is None:
+        return [examine_with_bar], []
+    from jostle.cli.perceiving import Through
+
+    require(config.task != "all", "Places are read with the colors of one task: name it by --task.")
+    reading = Through(config.through, config.calibrate, config.agents)
+    return [examine_with_bar, reading], reading.notes

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.examine import Examination, examine
 from jostle.tasks.catalog import TASKS
@@ -31,10 +32,19 @@ def examine_with_bar(
         autoreset_mode="Disabled",
         **what_it_reads(agent),
     )
-    steps = env.recipe.task.evaluation_steps(env.recipe.most) + 1
-    rounds = -(-episodes // copies)
-    with tqdm(total=steps * rounds * copies, desc=f"{task} {agent}", unit="step") as bar:
-        return examine(env, agent_for(agent, env), agent, episodes, seed, progress=bar.update)
+    return play_with_bar(env, agent_for(agent, env), agent, episodes, seed)
+
+
+def play_with_bar(
+    env: TabletopVectorEnv, policy: Policy, name: str, episodes: int, seed: int
+) -> Examination:
+    """Examine a policy in its environment, by any name."""
+    task = env.recipe.task
+    steps = task.evaluation_steps(env.recipe.most) + 1
+    rounds = -(-episodes // env.num_envs)
+    total = steps * rounds * env.num_envs
+    with tqdm(total=total, desc=f"{task.name} {name}", unit="step") as bar:
+        return examine(env, policy, name, episodes, seed, progress=bar.update)
 
 
 def write_results(out: Path, page: str, found: Sequence[Examination]) -> None:
