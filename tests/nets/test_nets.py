@@ -105,11 +105,14 @@ def test_few_and_many_keys_are_the_same_mathematics(monkeypatch):
     torch.manual_seed(0)
     attend = Attention(16, 4)
     to, of, visible = torch.randn(1, 3, 5, 16), torch.randn(1, 3, 7, 16), torch.rand(3, 7) > 0.3
+    for limit in ("_FEW", "_FEW_TO_READ"):
+        monkeypatch.setattr(f"jostle.nets.attention.{limit}", 7)
     plain, weights = attend(to, of, visible, keep_weights=True)
     placed = Attention(16, 4, waves=2)
     found = bearings(torch.randn(3, 1, 5, 2), torch.randn(3, 1, 7, 2), waves=2)
     with_bearings = placed(to, of, visible, found)[0]
-    monkeypatch.setattr("jostle.nets.attention._FEW", 0)
+    for limit in ("_FEW", "_FEW_TO_READ"):
+        monkeypatch.setattr(f"jostle.nets.attention.{limit}", 0)
     torch.testing.assert_close(attend(to, of, visible)[0], plain)
     torch.testing.assert_close(placed(to, of, visible, found)[0], with_bearings)
     torch.testing.assert_close(weights.sum(-1), torch.ones(1, 3, 4, 5))
