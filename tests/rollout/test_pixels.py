@@ -17,6 +17,7 @@ from jostle.particles.config import LITE_DLP  # noqa: E402
 from jostle.particles.dlp import DLP  # noqa: E402
 from jostle.particles.saving import save_encoder  # noqa: E402
 from jostle.presets.catalog import PRESETS  # noqa: E402
+from jostle.rollout.collect import as_entities  # noqa: E402
 from jostle.rollout.pixel_observer import PixelObserver  # noqa: E402
 from jostle.training.recall import recall  # noqa: E402
 from jostle.training.start import begin, go_on  # noqa: E402
@@ -102,11 +103,41 @@ def test_goals_are_looked_at_once_per_episode_and_copy(make_env):
     np.testing.assert_allclose(second.values, fresh.values, rtol=1e-4, atol=1e-4)
 
 
-def test_cameras_that_are_not_there_are_named(make_env):
+def test_without_any_of_its_cameras_an_agent_says_what_it_needs(make_env):
     env = make_env(1, "OneCube", obs_type="both", cameras=("front",), autoreset_mode="Disabled")
     observation, _ = env.reset(seed=0)
-    with pytest.raises(BadValueError, match="looks through front, side, but there are no frames"):
-        PixelObserver(small_eyes(), CAMERAS, 1).state(observation)
+    with pytest.raises(BadValueError, match="looks through side, but there are no frames"):
+        PixelObserver(small_eyes(), ("side",), 1).state(observation)
+
+
+@pytest.mark.parametrize("left", CAMERAS)
+def test_a_view_that_goes_missing_is_an_empty_set_and_the_rest_stays(left, make_env):
+    env = make_env(3, "TwoCubes", obs_type="both", autoreset_mode="Disabled")
+    observer = PixelObserver(small_eyes(), CAMERAS, 3)
+    whole, _ = env.reset(seed=0)
+    partly = {name: rows for name, rows in whole.items() if left in name or rows.dtype != np.uint8}
+    view = CAMERAS.index(left)
+    for look in (observer.state, observer.goal):
+        every, some, again = look(whole), look(partly), look(whole)
+        np.testing.assert_allclose(
+            some.values[:, view], every.values[:, view], rtol=1e-4, atol=1e-4
+        )
+        assert (some.visible[:, view] == every.visible[:, view]).all()
+        assert not some.visible[:, 1 - view].any()
+        assert (again.values == every.values).all()
+    actor = EITActor(FAST_NET, observer.features, 2, 3)
+    assert torch.isfinite(
+        actor(*(as_entities(look(partly)).packed() for look in (observer.state, observer.goal)))
+    ).all()
+
+
+def test_frames_are_as_large_as_the_eyes_want_them(tmp_path):
+    experiment = tiny(tmp_path)
+    torch.manual_seed(0)
+    eyes = DLP(replace(LITE_DLP, image=64, particles=4, proposals=4)).requires_grad_(False).eval()
+    save_encoder(tmp_path / "eyes.safetensors", eyes, {})
+    begin(experiment, tmp_path / "run", lambda row: None).run()
+    assert what_it_reads(str(tmp_path / "run"))["image_size"] == 64
 
 
 @pytest.mark.parametrize("net", [FAST_NET, PAPER_NET], ids=["fast", "paper"])
@@ -172,7 +203,7 @@ def test_a_training_from_pixels_goes_on_bit_by_bit_and_takes_its_eyes_along(
 
     _, agent = recall(tmp_path / "whole")
     options = what_it_reads(str(tmp_path / "whole"))
-    assert options == {"obs_type": "both", "cameras": CAMERAS}
+    assert options == {"obs_type": "both", "cameras": CAMERAS, "image_size": 128}
     env = make_env(2, "OneCube", autoreset_mode="Disabled", **options)
     observation, _ = env.reset(seed=0)
     assert policy_for(agent, env).act(observation).shape == (2, 3)

@@ -49,6 +49,8 @@ class TD3Agent:
         self.noise = torch.Generator().manual_seed(seed + 1)
         self.eyes: Model | None = None
         """What it sees with; nothing for an agent of true state."""
+        self.cameras: tuple[str, ...] = ()
+        """Through which cameras, in this order."""
         self.updates = 0
 
     @torch.no_grad()

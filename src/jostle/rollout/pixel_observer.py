@@ -23,7 +23,11 @@ GOAL = "goal_"
 
 
 class PixelObserver:
-    """Frames of all cameras to entities, and the goal's frames once per episode."""
+    """Frames of all cameras to entities, and the goal's frames once per episode.
+
+    A camera that is missing shows nothing: its view is an empty set, and the agent goes on with the
+    others.
+    """
 
     rng = None
     code_width = 0
@@ -61,36 +65,46 @@ class PixelObserver:
 
     def state(self, observation: Observation) -> Sets:
         """What the cameras show."""
-        return self._see(self._frames(observation, ""))
+        there, frames = self._frames(observation, "")
+        return self._in_place(self._see(frames), there)
 
     def goal(self, observation: Observation) -> Sets:
         """What the goal's pictures show; only pictures that changed are looked at again."""
-        frames = self._frames(observation, GOAL)
+        there, frames = self._frames(observation, GOAL)
         if self._photo is None or self._aim is None or self._photo.shape != frames.shape:
             self._photo, self._aim = frames.copy(), self._see(frames)
-            return self._aim
+            return self._in_place(self._aim, there)
         fresh = (frames != self._photo).reshape(len(frames), -1).any(1)  # (B,)
         if fresh.any():
             seen = self._see(frames[fresh])
             values, visible = self._aim.values.copy(), self._aim.visible.copy()
             values[fresh], visible[fresh] = seen.values, seen.visible
             self._photo[fresh], self._aim = frames[fresh], Sets(values, visible)
-        return self._aim
+        return self._in_place(self._aim, there)
 
     def coordinates(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Task coordinates (B, N, w) that the reward of training is about: all of them."""
         return rows
 
-    def _frames(self, observation: Observation, head: str) -> NDArray[np.uint8]:
-        """Stack the frames of all cameras, (B, V, H, W, 3)."""
-        missing = [name for name in self._cameras if head + name not in observation]
-        if missing:
+    def _frames(self, observation: Observation, head: str) -> tuple[list[int], NDArray[np.uint8]]:
+        """Which views there are, and their frames (B, v, H, W, 3)."""
+        there = [view for view, name in enumerate(self._cameras) if head + name in observation]
+        if not there:
             raise BadValueError(
                 f"This agent looks through {', '.join(self._cameras)}, but there are no frames "
-                f"'{head}{missing[0]}'. Build the environment with obs_type='both' and these "
-                "cameras."
+                f"'{head}{self._cameras[0]}' or of its other cameras. Build the environment with "
+                "obs_type='both' and these cameras."
             )
-        return np.stack([observation[head + name] for name in self._cameras], axis=1)
+        return there, np.stack([observation[head + self._cameras[view]] for view in there], axis=1)
+
+    def _in_place(self, seen: Sets, there: list[int]) -> Sets:
+        """Sets of all views: what is seen where there is a view, nothing elsewhere."""
+        if len(there) == len(self._cameras):
+            return seen
+        shape = (len(seen.values), *self.state_shape)
+        values, visible = np.zeros(shape, np.float32), np.zeros(shape[:-1], bool)
+        values[:, there], visible[:, there] = seen.values, seen.visible
+        return Sets(values, visible)
 
     def _see(self, frames: NDArray[np.uint8]) -> Sets:
         parts = [

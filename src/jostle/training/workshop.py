@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,10 +48,10 @@ def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Works
     training, seeds = experiment.training, SeedTree(experiment.seed)
     if training.threads:
         torch.set_num_threads(training.threads)
-    env = make_env(experiment, training.copies)
+    env = make_env(experiment, training.copies, encoder)
     env.reset(seed=seeds.integer("episodes"))
     codes = seeds.rng("codes") if training.random_codes else None
-    observer = make_observer(experiment.net.kind, env, codes, encoder)
+    observer = make_observer(experiment.net.kind, env, codes, encoder, experiment.cameras)
     privileged = training.lane == "privileged-critic"
     knower = StateObserver(env.reader, training.copies, None) if privileged else None
     steps = training.horizon or env.recipe.task.horizon(env.recipe.most)
@@ -65,23 +66,26 @@ def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Works
         knower.goal_form() if knower is not None else None,
     )
     agent = make_agent(experiment, observer, knower)
-    agent.eyes = encoder
+    agent.eyes, agent.cameras = encoder, experiment.cameras
     return Workshop(env, observer, ring, sampler, agent, seeds.rng("exploration"), steps, knower)
 
 
 def make_observer(
-    kind: str, env: TabletopVectorEnv, codes: np.random.Generator | None, encoder: Model | None
+    kind: str,
+    env: TabletopVectorEnv,
+    codes: np.random.Generator | None,
+    encoder: Model | None,
+    cameras: tuple[str, ...] = (),
 ) -> Observer:
-    """The observer that goes with a kind of network, or with an encoder."""
+    """The observer that goes with a kind of network, or with an encoder and its cameras."""
     if encoder is not None:
-        cameras = [camera.name for camera in env.recipe.look.cameras]
         return PixelObserver(encoder, cameras, env.num_envs)
     return (SubgoalObserver if kind == "smorl" else StateObserver)(env.reader, env.num_envs, codes)
 
 
 def policy_for(agent: TD3Agent, env: TabletopVectorEnv) -> Policy:
     """Let an agent act in an environment, with any number of objects if it is made for sets."""
-    observer = make_observer(agent.net.kind, env, None, agent.eyes)
+    observer = make_observer(agent.net.kind, env, None, agent.eyes, agent.cameras)
     if observer.features != agent.shapes.features:
         raise CheckpointError(
             f"This agent reads {agent.shapes.features} features an entity; {env.recipe.task.name} "
@@ -97,8 +101,13 @@ def policy_for(agent: TD3Agent, env: TabletopVectorEnv) -> Policy:
     return LearnedPolicy(agent, observer)
 
 
-def make_env(experiment: Experiment, copies: int) -> TabletopVectorEnv:
-    """Build copies of the experiment's task."""
+def make_env(
+    experiment: Experiment, copies: int, encoder: Model | None = None
+) -> TabletopVectorEnv:
+    """Build copies of the experiment's task; frames are as large as the encoder wants them."""
+    seen: dict[str, Any] = {"obs_type": "both", "cameras": experiment.cameras}
+    if encoder is not None:
+        seen["image_size"] = encoder.config.image
     return TabletopVectorEnv(
         copies,
         experiment.task,
@@ -106,7 +115,7 @@ def make_env(experiment: Experiment, copies: int) -> TabletopVectorEnv:
         autoreset_mode="Disabled",
         threads=experiment.training.threads,
         colors=experiment.colors,
-        **({"obs_type": "both", "cameras": experiment.cameras} if experiment.encoder else {}),
+        **(seen if experiment.encoder else {}),
     )
 
 
@@ -133,7 +142,7 @@ def examine_agent(
     progress: Callable[[int], None] | None = None,
 ) -> Examination:
     """Examine an agent on its own task, without noise; `limit` bounds the number of objects."""
-    env = make_env(experiment, min(copies, max(episodes, 1)))
+    env = make_env(experiment, min(copies, max(episodes, 1)), agent.eyes)
     if limit is not None:
         env.limit_objects(limit)
     return examine(env, policy_for(agent, env), experiment.name, episodes, seed, progress)

@@ -43,7 +43,11 @@ def what_it_reads(word: str) -> dict[str, Any]:
     meta = meta_of(RunDir(path).best if path.is_dir() else path)
     if "eyes" not in meta:
         return {}
-    return {"obs_type": "both", "cameras": tuple(meta["experiment"]["cameras"])}
+    return {
+        "obs_type": "both",
+        "cameras": tuple(meta["experiment"]["cameras"]),
+        "image_size": meta["eyes"]["config"]["image"],
+    }
 
 
 def agent_for(word: str, env: TabletopVectorEnv) -> Policy:
