@@ -41,6 +41,19 @@ def test_entities_have_views_and_begin_with_a_place(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_only_what_is_visible_is_looked_at_closely_and_that_changes_nothing(name):
+    made, seen = model(name), frames(name, 3, 2)
+    whole = made.particles(seen)
+    above = float(whole.transparency.median())  # about half of the particles are on
+    some = made.particles(seen, above)
+    on = whole.transparency >= above
+    assert 0 < on.float().mean() < 1
+    torch.testing.assert_close(some.values[on], whole.values[on], rtol=1e-4, atol=1e-4)
+    assert (some.features[~on] == 0).all()
+    assert (some.place == whole.place).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_encoding_is_deterministic_and_no_matter_of_the_batch(name):
     made, seen = model(name), frames(name, 4, 2)
     whole, again = made.encode(seen), made.encode(seen)

@@ -62,15 +62,18 @@ class DLP(nn.Module):
         return self.config.particles, width
 
     @torch.no_grad()
-    def particles(self, frames: Tensor) -> Particles:
-        """Particles (B, V, K, D) of frames (B, V, H, W, 3): all columns, raw, no sampling."""
+    def particles(self, frames: Tensor, above: float = 0.0) -> Particles:
+        """Particles (B, V, K, D) of frames (B, V, H, W, 3): all columns, raw, no sampling.
+
+        Features of those with a transparency below `above` are left at zero.
+        """
         images = images_of(frames, self.config.image)
-        values = self.encoder.particles(images).values  # (B*V, K, D)
+        values = self.encoder.particles(images, above).values  # (B*V, K, D)
         return Particles(values.view(*frames.shape[:2], *values.shape[1:]))
 
     def encode(self, frames: Tensor) -> Entities:
         """Entities (B, V, K, D) of frames (B, V, H, W, 3) uint8; deterministic."""
-        particles = self.particles(frames)
+        particles = self.particles(frames, self.config.visible_above)
         return particles.entities(self.config.visible_above, self.config.keep_transparency)
 
     @torch.no_grad()

@@ -118,14 +118,27 @@ class ParticleEncoder(nn.Module):
             mean = mean + self.config.tint * self.tint(colors).unflatten(0, mean.shape[:2])
         return Normal.calm(mean, logvar), glimpses
 
-    def particles(self, images: Tensor) -> Particles:
-        """The most believed particles (N, K, D); the same for the same image."""
+    def particles(self, images: Tensor, above: float = 0.0) -> Particles:
+        """The most believed particles (N, K, D); the same for the same image.
+
+        Those whose transparency is below `above` are not looked at closely: features are zero.
+        """
         found = self.find(images)
-        place, scale = found.place.mean, found.scale.mean
-        features, _ = self.look(images, place, scale)
-        return Particles.join(
-            place, scale, found.depth.mean[..., 0], features.mean, found.transparency.mean
-        )
+        place, scale, on = found.place.mean, found.scale.mean, found.transparency.mean
+        features = self._features(images, place, scale, on >= above)
+        return Particles.join(place, scale, found.depth.mean[..., 0], features, on)
+
+    def _features(self, images: Tensor, place: Tensor, scale: Tensor, wanted: Tensor) -> Tensor:
+        """Features (N, K, l) of the particles that are wanted (N, K), zeros of the others."""
+        most = max(int(wanted.sum(1).max()), 1)
+        if most == wanted.shape[1]:
+            return self.look(images, place, scale)[0].mean
+        first = wanted.int().argsort(dim=1, descending=True, stable=True)[:, :most, None]
+        both = first.expand(-1, -1, 2)  # (N, most, 2)
+        looks = self.look(images, place.gather(1, both), scale.gather(1, both))[0].mean
+        every = looks.new_zeros(*wanted.shape, looks.shape[-1])
+        every.scatter_(1, first.expand_as(looks), looks)
+        return every * wanted[..., None]
 
 
 def logit(part: float) -> float:
