@@ -65,7 +65,7 @@ class Through:
         found = play_with_bar(env, audit, f"{agent} through {self._name}", episodes, seed)
         self.notes.append(
             f"{task}, {agent}: objects {_say(Errors.of(*audit.objects))}, {1 - audit.found:.1%} of "
-            f"them hidden and told from memory; goals {_say(Errors.of(*audit.goals))}.\n"
+            f"them not found and told from memory; goals {_say(Errors.of(*audit.goals))}.\n"
         )
         return found
 
