@@ -65,7 +65,7 @@ def tiny(folder: Path, name: str = "one-cube-pixels-distill"):
         training=replace(
             preset.training, copies=2, horizon=3, env_steps=2 * 3 * 4, memory=60, threads=1,
             updates_per_step=0.4, examine_every=4, examine_episodes=2, save_every=2,
-            warmup_episodes=2,
+            warmup_episodes=2, teacher="oracle",
         ),
     )  # fmt: skip
 
