@@ -17,6 +17,7 @@ from jostle.core.errors import BadValueError, FramesError, UnknownNameError  # n
 from jostle.particles.catalog import KINDS  # noqa: E402
 from jostle.particles.saving import load_encoder  # noqa: E402
 from jostle.presets.catalog import PRESETS  # noqa: E402
+from jostle.pretraining.bench import open_bench  # noqa: E402
 from jostle.pretraining.config import read_pretraining, recipe  # noqa: E402
 from jostle.pretraining.start import AnotherPretrainingError, begin, go_on  # noqa: E402
 from jostle.pretraining.validation import validate  # noqa: E402
@@ -76,6 +77,7 @@ def test_every_encoder_learns_and_writes_a_run(kind, data, tmp_path):
         ("dlp", {"channels_last": True}),
         ("vae", {}),
         ("slots", {}),
+        ("slots", {"precision": "bf16", "ema": 0.9}),
     ],
 )
 def test_a_stopped_run_goes_on_bit_by_bit(kind, changes, data, tmp_path):
@@ -92,6 +94,32 @@ def test_a_stopped_run_goes_on_bit_by_bit(kind, changes, data, tmp_path):
     trainer.save()  # between two rows: what was summed up so far goes along
     go_on(tmp_path / "parts", quiet).run()
     same(tmp_path / "parts", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("kind", ["dlp", "vae", "slots"])
+def test_coarse_numbers_teach_the_same_weights_nearly_the_same(kind, data, tmp_path):
+    found = {}
+    for precision in ("full", "bf16"):
+        bench = open_bench(tiny(data, kind, precision=precision))
+        bench.first_look()
+        frames = next(bench.batches(0))
+        with bench.rounding():
+            total, _ = bench.model.loss(frames, 0, bench.noise)
+        total.backward()
+        assert total.dtype == torch.float32
+        taught = {name: one.grad for name, one in bench.model.named_parameters()}
+        found[precision] = (total.item(), taught)
+    (whole, by_whole), (coarse, by_coarse) = found["full"], found["bf16"]
+    assert coarse == pytest.approx(whole, rel=0.02)
+    assert coarse != whole
+    for name, gradient in by_whole.items():
+        learns = gradient is not None and bool(gradient.any())
+        assert learns == (by_coarse[name] is not None and bool(by_coarse[name].any())), name
+    flat = [
+        torch.cat([one.flatten() for one in g.values() if one is not None])
+        for g in (by_whole, by_coarse)
+    ]
+    assert torch.cosine_similarity(*flat, dim=0) > 0.95
 
 
 KILLABLE = {"kind": "slots", "steps": 100, "validate_every": 25, "ema": 0.9, "save_every": 7}

@@ -46,6 +46,15 @@ class Bench:
         """The weights that are validated and kept."""
         return self.model if self.slow is None else self.slow
 
+    def rounding(self) -> torch.autocast:
+        """Within this, losses are computed as precisely as the plan says.
+
+        Weights are rounded anew at each use: a copy kept from a part without gradients, as slots
+        have one, would be used where gradients are wanted, and its weights would never learn.
+        """
+        rounded = self.plan.precision == "bf16"
+        return torch.autocast(self.device.type, torch.bfloat16, rounded, cache_enabled=False)
+
     def read(self, scenes: Any) -> Tensor:
         """Frames (B, V, H, W, 3) of some scenes, where the encoder is."""
         return torch.from_numpy(self.frames.batch(scenes)).to(self.device)

@@ -63,6 +63,9 @@ class Pretraining(Generic[M]):
     """Where to compute; auto: a GPU if there is one."""
     channels_last: bool = False
     """Whether convolutions keep channels innermost in memory: the same numbers up to rounding."""
+    precision: Literal["full", "bf16"] = "full"
+    """How losses are computed: in float32, or with convolutions and matrices in bfloat16, which is
+    faster where the processor knows it. Weights and validations are float32 in both."""
 
     def __post_init__(self) -> None:
         """Refuse loops that go nowhere."""
@@ -96,9 +99,9 @@ class Pretraining(Generic[M]):
 _RECIPES: dict[tuple[str, str], dict[str, Any]] = {
     ("dlp", "lite"): {},
     ("dlp", "paper"): {"batch": 32, "steps": 480_000, "lr": 2e-4, "adam_eps": 1e-4},
-    ("vae", "lite"): {},
+    ("vae", "lite"): {"lr": 1e-3},
     ("vae", "paper"): {"batch": 8, "steps": 500_000, "lr": 2e-4, "adam_eps": 1e-4},
-    ("slots", "lite"): {"lr": 4e-4, "lr_warmup": 400, "clip": 0.05, "adam_eps": 1e-8},
+    ("slots", "lite"): {"lr": 1e-3, "clip": 1.0, "adam_eps": 1e-8},
     ("slots", "paper"): {
         "batch": 16, "steps": 500_000, "lr": 4e-4, "lr_warmup": 10_000, "clip": 0.05,
         "adam_eps": 1e-8,

@@ -74,7 +74,8 @@ class Pretrainer:
         bench, plan, step = self.bench, self.plan, self.counters["step"]
         for group in bench.optimizer.param_groups:
             group["lr"] = plan.pace(step)
-        total, log = bench.model.loss(frames, step, bench.noise)
+        with bench.rounding():
+            total, log = bench.model.loss(frames, step, bench.noise)
         check_finite(total, log, step, self._kept())
         bench.optimizer.zero_grad(set_to_none=True)
         total.backward()  # type: ignore[no-untyped-call]
