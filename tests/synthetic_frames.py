@@ -15,10 +15,10 @@ STEPS = 2
 SIZES: dict[str, dict] = {
     "dlp": {"patch": 8, "proposals": 12, "particles": 6, "glimpse": 8, "box_prior": 7 / 32},
     "vae": {
-        "base": 4, "multipliers": (1, 2), "groups": 2, "attend_at": (), "latents": 8, "hidden": 16,
+        "shrink": 2, "base": 4, "multipliers": (1, 2), "groups": 2, "latents": 8, "hidden": 16,
         "maps": 4,
     },
-    "slots": {"slots": 3, "channels": 4, "width": 8, "hidden": 8},
+    "slots": {"shrink": 2, "slots": 3, "channels": 4, "width": 8, "hidden": 8},
 }  # fmt: skip
 """What makes the lite encoders tiny."""
 

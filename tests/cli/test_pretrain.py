@@ -15,9 +15,9 @@ from jostle.core.errors import JostleError
 from synthetic_frames import write_frames
 
 TINY = (
-    "slots", "--data", "frames", "--image", "32", "--slots", "3", "--channels", "4", "--width", "8",
-    "--batch", "4", "--validation", "0.2", "--validate-every", "5", "--log-every", "2", "--threads",
-    "1",
+    "slots", "--data", "frames", "--image", "32", "--shrink", "2", "--slots", "3", "--channels",
+    "4", "--width", "8", "--batch", "4", "--validation", "0.2", "--validate-every", "5",
+    "--log-every", "2", "--threads", "1",
 )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def test_misuse_of_pretraining_is_answered_in_words(words, says, here):
 
 def test_resuming_with_other_words_names_what_differs(here):
     pretrain.run([*TINY, "--steps", "2"])
-    with pytest.raises(JostleError, match=r"lr: 0.0004 there, 0.1 here"):
+    with pytest.raises(JostleError, match=r"lr: 0.001 there, 0.1 here"):
         pretrain.run([*TINY, "--steps", "2", "--lr", "0.1", "--resume", "runs/slots-lite-0"])
     with pytest.raises(JostleError, match="There is a run in runs/slots-lite-0 already"):
         pretrain.run([*TINY, "--steps", "2"])

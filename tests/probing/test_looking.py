@@ -53,11 +53,16 @@ def test_the_probe_sees_what_agents_see(frames):
 
 
 def test_shares_of_slots_add_up_to_one_in_every_pixel(frames):
-    torch.manual_seed(0)
-    made = MODELS["slots"]()
-    shares = made.masks(made.encode(frames))
-    assert shares.shape == (3, VIEWS, 10, SIZE, SIZE)
-    torch.testing.assert_close(shares.sum(2), torch.ones(3, VIEWS, SIZE, SIZE))
+    for behind in (False, True):
+        torch.manual_seed(0)
+        made = SlotModel(replace(MODELS["slots"]().config, on_median=behind))
+        shares = made.masks(made.encode(frames))
+        assert shares.shape == (3, VIEWS, 10, SIZE, SIZE)
+        whole = shares.sum(2)
+        if behind:
+            assert (whole < 1).all(), "the rest is the background's"
+        else:
+            torch.testing.assert_close(whole, torch.ones(3, VIEWS, SIZE, SIZE))
 
 
 def test_a_slot_is_in_the_middle_of_the_pixels_it_wins():
@@ -66,6 +71,10 @@ def test_a_slot_is_in_the_middle_of_the_pixels_it_wins():
     places, won = slot_places(winners, 4)
     np.testing.assert_allclose(places[0, 0, 2], (2, 4))
     assert won[0, 0].tolist() == [True, False, True, False]
+    winners[0, 0, 0] = 4  # nobody
+    places, won = slot_places(winners, 4)
+    np.testing.assert_allclose(places[0, 0, 2], (2, 4))
+    assert won.shape == (1, 1, 4)
 
 
 def test_psnr_is_that_of_the_mean_squared_error():

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from jostle.core.errors import BadValueError
 
@@ -16,6 +17,18 @@ def frames_of(images: Tensor, views: int) -> Tensor:
     """Turn images (B*V, 3, H, W) in [0, 1] into frames (B, V, H, W, 3) uint8."""
     bytes_ = images.clamp(0, 1).mul(255).round().to(torch.uint8)
     return bytes_.permute(0, 2, 3, 1).reshape(-1, views, *images.shape[2:], 3)
+
+
+def shrunk(images: Tensor, factor: int) -> Tensor:
+    """Average images (N, C, H, W) down by a factor."""
+    return F.avg_pool2d(images, factor) if factor > 1 else images
+
+
+def enlarged(images: Tensor, side: int) -> Tensor:
+    """Bring images (N, C, h, w) to a side in pixels."""
+    if images.shape[-1] == side:
+        return images
+    return F.interpolate(images, size=(side, side), mode="bilinear")
 
 
 def check(frames: Tensor, size: int) -> None:

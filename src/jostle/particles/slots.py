@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 from jostle.core.entities import Entities
 from jostle.core.errors import require
-from jostle.particles.frames import frames_of, images_of
+from jostle.particles.foreground import beside, median_frames, pixel_weights
+from jostle.particles.frames import enlarged, frames_of, images_of, shrunk
 
 _START = 8
 """Side of the maps that slots are broadcast to, in pixels."""
@@ -39,13 +40,22 @@ class SlotConfig:
     """Rounds of attention without gradient; one more follows with gradient."""
     noise_seed: int = 0
     """Seed of the fixed noise that slots start from when encoding."""
+    foreground: float = 0.0
+    """How much more a pixel counts that is far from the median frame."""
+    on_median: bool = False
+    """Whether what stands still is known. Slots read differences from the median frame, to which
+    pixels add by their weights; and it competes with the slots for every pixel that is drawn."""
+    cameras: int = 2
+    """Views with a median frame of their own; for `foreground` and `on_median` only."""
 
     def __post_init__(self) -> None:
         """Refuse sizes that the decoder cannot reach."""
         require(
-            self.image % self.shrink == 0 and _START << self.doublings == self.side,
-            f"The decoder draws {_START}, {2 * _START}, {4 * _START}, ... px, but {self.image} px "
-            f"shrunk {self.shrink} times are {self.image / self.shrink:g} px.",
+            self.image % self.shrink == 0
+            and _START << self.doublings == self.side
+            and self.doublings >= 1,
+            f"The decoder draws {2 * _START}, {4 * _START}, {8 * _START}, ... px, but "
+            f"{self.image} px shrunk {self.shrink} times are {self.image / self.shrink:g} px.",
         )
         require(self.slots >= 1, f"There must be at least 1 slot, not {self.slots}.")
 
@@ -62,8 +72,10 @@ class SlotConfig:
 
 PAPER_SLOTS = SlotConfig()
 """The slot baseline of the paper."""
-LITE_SLOTS = SlotConfig(shrink=2, channels=32, kernel=3, last_channels=16)
-"""The same slots from images of half the size, with fewer channels and smaller kernels."""
+LITE_SLOTS = SlotConfig(
+    shrink=4, channels=32, kernel=3, last_channels=16, foreground=20.0, on_median=True
+)
+"""The same slots from images of a quarter of the side, with fewer channels and smaller kernels."""
 
 
 class Places(nn.Module):
@@ -115,23 +127,26 @@ class SlotAttention(nn.Module):
         for start in (self.mean, self.logstd):
             nn.init.xavier_uniform_(start)
 
-    def forward(self, tokens: Tensor, noise: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor, noise: Tensor, weights: Tensor | None = None) -> Tensor:
         """Fill slots (N, K, width) from tokens (N, P, inputs), starting by `noise` (N, K, width).
 
-        Only the last round is differentiated, so where slots start from is never learnt; the
-        released code has it so.
+        Tokens may have weights (N, P, 1): how much each adds to the slots that win it. Only the
+        last round is differentiated, so where slots start from is never learnt; the released code
+        has it so.
         """
         tokens = self.norm_tokens(tokens)
         key, value = self.key(tokens), self.value(tokens)  # (N, P, width)
         slots = self.mean + self.logstd.exp() * noise
         with torch.no_grad():
             for _ in range(self.rounds):
-                slots = self._round(slots, key, value)
-        return self._round(slots.detach(), key, value)
+                slots = self._round(slots, key, value, weights)
+        return self._round(slots.detach(), key, value, weights)
 
-    def _round(self, slots: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def _round(self, slots: Tensor, key: Tensor, value: Tensor, weights: Tensor | None) -> Tensor:
         query = self.query(self.norm_slots(slots)) * slots.shape[-1] ** -0.5
         share = torch.bmm(key, query.transpose(1, 2)).softmax(-1) + 1e-8  # (N, P, K)
+        if weights is not None:
+            share = (share * weights).to(value.dtype)
         share = share / share.sum(1, keepdim=True)
         seen = torch.bmm(share.transpose(1, 2), value)  # (N, K, width)
         slots = self.update(seen.flatten(0, 1), slots.flatten(0, 1)).view(seen.shape)
@@ -142,6 +157,7 @@ class SlotModel(nn.Module):
     """The model, with the face of every other encoder."""
 
     noise: Tensor
+    median: Tensor
 
     def __init__(self, config: SlotConfig) -> None:
         """Build by `config`; weights come from torch's global stream."""
@@ -168,6 +184,9 @@ class SlotModel(nn.Module):
         self.unconvs = nn.Sequential(*drawn, nn.ConvTranspose2d(last, 4, 3, padding=1))
         fixed = torch.Generator().manual_seed(config.noise_seed)
         self.register_buffer("noise", torch.randn(1, config.slots, width, generator=fixed))
+        if config.foreground or config.on_median:
+            medians = torch.zeros(config.cameras, 3, config.side, config.side)
+            self.register_buffer("median", medians)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -177,54 +196,78 @@ class SlotModel(nn.Module):
     @torch.no_grad()
     def encode(self, frames: Tensor) -> Entities:
         """Slots (B, V, K, width) of frames (B, V, H, W, 3) uint8; all visible, deterministic."""
-        images = self._shrunk(images_of(frames, self.config.image))
-        slots = self._slots(images, self.noise)
+        images = self._images(frames)
+        slots = self._slots(images, self.noise, frames.shape[1])
         return Entities.all_visible(slots.view(*frames.shape[:2], *self.shape))
 
     @torch.no_grad()
     def reconstruct(self, frames: Tensor) -> Tensor:
         """What the slots of frames (B, V, H, W, 3) uint8 look like, in the same form."""
-        images = self._shrunk(images_of(frames, self.config.image))
-        drawn = (self._draw(self._slots(images, self.noise)) + 1) / 2
-        full = F.interpolate(drawn, size=(self.config.image,) * 2, mode="bilinear")
-        return frames_of(full, frames.shape[1])
+        images = self._images(frames)
+        drawn = (
+            self._draw(self._slots(images, self.noise, frames.shape[1]), frames.shape[1]) + 1
+        ) / 2
+        return frames_of(enlarged(drawn, self.config.image), frames.shape[1])
 
     @torch.no_grad()
     def masks(self, slots: Entities) -> Tensor:
-        """Share of each slot (B, V, K, width) in each pixel of the frame: (B, V, K, H, W)."""
+        """Share of each slot (B, V, K, width) in each pixel of the frame: (B, V, K, H, W).
+
+        With `on_median` the rest is the median's.
+        """
         share = self._parts(slots.values.flatten(0, 1))[1].squeeze(2)  # (N, K, h, w)
-        full = F.interpolate(share, size=(self.config.image,) * 2, mode="bilinear")
+        full = enlarged(share, self.config.image)
         return full.view(*slots.values.shape[:3], *full.shape[2:])
 
+    @torch.no_grad()
     def begin(self, frames: Tensor, sceneries: Tensor | None = None) -> None:
-        """Before training: nothing to prepare, but the frames must be such."""
+        """Before training: remember the median of frames (B, V, H, W, 3), if it is needed."""
         del sceneries
-        images_of(frames[:1], self.config.image)
+        images, views = self._images(frames), frames.shape[1]
+        if self.config.foreground or self.config.on_median:
+            self.median.copy_(median_frames(images, views, self.config.cameras))
 
     def loss(
         self, frames: Tensor, step: int, rng: torch.Generator | None = None
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """What training minimizes: the mean squared error; the same at every `step`."""
-        images = self._shrunk(images_of(frames, self.config.image))
+        images = self._images(frames)
         noise = self.noise.new_empty(len(images), *self.noise.shape[1:]).normal_(generator=rng)
-        drawn = self._draw(self._slots(images, noise))
-        total = (2 * images - 1 - drawn).square().mean()
+        drawn = self._draw(self._slots(images, noise, frames.shape[1]), frames.shape[1])
+        gap = (2 * images - 1 - drawn).square()
+        if self.config.foreground:
+            median = beside(self.median, images, frames.shape[1])
+            gap = gap * pixel_weights(images, median, self.config.foreground)
+        total = gap.mean()
         return total, {"loss": total.detach(), "pixels": total.detach()}
 
-    def _shrunk(self, images: Tensor) -> Tensor:
-        return F.avg_pool2d(images, self.config.shrink) if self.config.shrink > 1 else images
+    def _images(self, frames: Tensor) -> Tensor:
+        return shrunk(images_of(frames, self.config.image), self.config.shrink)
 
-    def _slots(self, images: Tensor, noise: Tensor) -> Tensor:
-        tokens = self.tokens(self.convs(2 * images - 1).flatten(2).transpose(1, 2))  # (N, P, c)
-        return self.attend(tokens, noise.expand(len(images), -1, -1))
+    def _slots(self, images: Tensor, noise: Tensor, views: int) -> Tensor:
+        read, weights = 2 * images - 1, None
+        if self.config.on_median:
+            median = beside(self.median, images, views)
+            read = 2 * (images - median)
+            weights = pixel_weights(images, median, self.config.foreground)
+            weights = weights.flatten(2).transpose(1, 2)  # (N, P, 1)
+        tokens = self.tokens(self.convs(read).flatten(2).transpose(1, 2))  # (N, P, c)
+        return self.attend(tokens, noise.expand(len(images), -1, -1), weights)
 
-    def _draw(self, slots: Tensor) -> Tensor:
+    def _draw(self, slots: Tensor, views: int) -> Tensor:
         colors, share = self._parts(slots)
-        return (colors * share).sum(1)
+        drawn = (colors * share).sum(1)
+        if not self.config.on_median:
+            return drawn
+        rest = 1 - share.sum(1)  # (N, 1, h, w)
+        return drawn + rest * (2 * beside(self.median, drawn, views) - 1)
 
     def _parts(self, slots: Tensor) -> tuple[Tensor, Tensor]:
         """What each slot draws, (N, K, 3, h, w), and its share in each pixel, (N, K, 1, h, w)."""
         maps = slots.flatten(0, 1)[..., None, None].expand(-1, -1, _START, _START)
-        drawn = self.unconvs(maps)  # (NK, 4, H, W)
+        drawn = self.unconvs(maps).float()  # (NK, 4, H, W)
         drawn = drawn.view(*slots.shape[:2], *drawn.shape[1:])
-        return drawn[:, :, :3], drawn[:, :, 3:].softmax(1)
+        bids = drawn[:, :, 3:]
+        if self.config.on_median:  # it always bids 0
+            bids = torch.cat((bids, torch.zeros_like(bids[:, :1])), 1)
+        return drawn[:, :, :3], bids.softmax(1)[:, : slots.shape[1]]

@@ -16,7 +16,8 @@ from torch.nn import functional as F
 from jostle.core.entities import Entities
 from jostle.core.errors import require
 from jostle.particles.beliefs import Normal
-from jostle.particles.frames import frames_of, images_of
+from jostle.particles.foreground import beside, median_frames, pixel_weights
+from jostle.particles.frames import enlarged, frames_of, images_of, shrunk
 from jostle.particles.lpips import LPIPS
 
 
@@ -25,7 +26,9 @@ class VAEConfig:
     """Sizes and weights of the autoencoder; the defaults are those of the released code."""
 
     image: int = 128
-    """Height and width of an image, in pixels."""
+    """Height and width of the frames, in pixels."""
+    shrink: int = 1
+    """Factor by which frames are averaged down before anything looks at them."""
     latents: int = 256
     """Width of the vector that describes an image."""
     base: int = 64
@@ -51,15 +54,18 @@ class VAEConfig:
     place of `edges`. Needed for training only."""
     foreground: float = 0.0
     """How much more a pixel counts that is far from the median frame."""
+    on_median: bool = False
+    """Whether only the difference from the median frame is drawn; reading is not told of it."""
     cameras: int = 2
-    """Views with a median frame of their own; for `foreground` only."""
+    """Views with a median frame of their own; for `foreground` and `on_median` only."""
 
     def __post_init__(self) -> None:
         """Refuse sizes that do not fit each other."""
         halvings = len(self.multipliers) - 1
         require(
-            self.image % (1 << halvings) == 0,
-            f"An image of {self.image} px cannot be halved {halvings} times.",
+            self.image % self.shrink == 0 and self.side % (1 << halvings) == 0,
+            f"An image of {self.image} px shrunk {self.shrink} times cannot be halved "
+            f"{halvings} times.",
         )
         require(
             self.base % self.groups == 0,
@@ -67,15 +73,30 @@ class VAEConfig:
         )
 
     @property
+    def side(self) -> int:
+        """Side of the images that the model works on, in pixels."""
+        return self.image // self.shrink
+
+    @property
     def smallest(self) -> int:
         """Side of the smallest maps, in pixels."""
-        return self.image >> (len(self.multipliers) - 1)
+        return self.side >> (len(self.multipliers) - 1)
 
 
 PAPER_VAE = VAEConfig()
 """The unstructured baseline of the paper."""
-LITE_VAE = VAEConfig(base=16, blocks=1, groups=8, foreground=10.0)
-"""The same vector at a twentieth of the compute."""
+LITE_VAE = VAEConfig(
+    shrink=4,
+    base=16,
+    multipliers=(1, 2, 4, 4),
+    blocks=1,
+    groups=8,
+    attend_at=(),
+    edges=0.0,
+    foreground=60.0,
+    on_median=True,
+)
+"""The same vector from images of a quarter of the side, at a hundredth of the compute."""
 
 
 class Residual(nn.Module):
@@ -151,7 +172,7 @@ def _middle(channels: int, groups: int) -> list[nn.Module]:
 def _convolutional_encoder(config: VAEConfig) -> nn.Sequential:
     widths = [config.base * m for m in config.multipliers]
     layers: list[nn.Module] = [nn.Conv2d(3, config.base, 3, padding=1)]
-    side = config.image
+    side = config.side
     for index, (inputs, outputs) in enumerate(pairwise([config.base, *widths])):
         layers += _level(inputs, outputs, side, config.blocks, config)
         if index + 1 < len(widths):
@@ -193,7 +214,7 @@ class VAE(nn.Module):
             nn.Linear(config.latents, config.hidden), nn.ReLU(), nn.Linear(config.hidden, flat)
         )
         self._judge: tuple[LPIPS, ...] = ()  # in a tuple: its weights are not ours to save
-        self.register_buffer("median", torch.zeros(config.cameras, 3, config.image, config.image))
+        self.register_buffer("median", torch.zeros(config.cameras, 3, config.side, config.side))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -203,38 +224,35 @@ class VAE(nn.Module):
     @torch.no_grad()
     def encode(self, frames: Tensor) -> Entities:
         """One entity per view of frames (B, V, H, W, 3) uint8: (B, V, 1, latents)."""
-        mean = self._believe(images_of(frames, self.config.image)).mean
+        mean = self._believe(self._images(frames)).mean
         return Entities.all_visible(mean.view(*frames.shape[:2], 1, -1))
 
     @torch.no_grad()
     def reconstruct(self, frames: Tensor) -> Tensor:
         """What the vectors of frames (B, V, H, W, 3) uint8 look like, in the same form."""
-        mean = self._believe(images_of(frames, self.config.image)).mean
-        return frames_of((self._draw(mean) + 1) / 2, frames.shape[1])
+        mean = self._believe(self._images(frames)).mean
+        drawn = enlarged(self._draw(mean, frames.shape[1]), self.config.image)
+        return frames_of(drawn, frames.shape[1])
 
     @torch.no_grad()
     def begin(self, frames: Tensor, sceneries: Tensor | None = None) -> None:
-        """Before training: remember the median of frames (B, V, H, W, 3), for `foreground`."""
+        """Before training: remember the median of frames (B, V, H, W, 3), if it is needed."""
         del sceneries
-        if not self.config.foreground:
-            return
-        images = images_of(frames, self.config.image)
-        self._know(frames.shape[1])
-        self.median.copy_(images.view(*frames.shape[:2], *images.shape[1:]).median(0).values)
+        if self.config.foreground or self.config.on_median:
+            images, views = self._images(frames), frames.shape[1]
+            self.median.copy_(median_frames(images, views, self.config.cameras))
 
     def loss(
         self, frames: Tensor, step: int, rng: torch.Generator | None = None
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """What training minimizes, and its parts for the log; the same at every `step`."""
-        images = images_of(frames, self.config.image)
+        images, views = self._images(frames), frames.shape[1]
         belief = self._believe(images)
-        drawn = (self._draw(belief.sample(rng)) + 1) / 2
+        drawn = self._draw(belief.sample(rng), views)
         gap = 2 * (images - drawn).abs()
         if self.config.foreground:
-            self._know(frames.shape[1])
-            median = self.median.repeat(len(images) // len(self.median), 1, 1, 1)
-            weight = 1 + self.config.foreground * (images - median).abs().amax(1, keepdim=True)
-            gap = gap * weight
+            median = beside(self.median, images, views)
+            gap = gap * pixel_weights(images, median, self.config.foreground)
         terms = {"pixels": gap.mean(), "divergence": belief.divergence(0.0, 1.0).mean()}
         total = terms["pixels"] + self.config.beta * terms["divergence"]
         if self.config.lpips:
@@ -250,21 +268,19 @@ class VAE(nn.Module):
             self._judge = (LPIPS.read(Path(self.config.lpips)).to(images.device),)
         return self._judge[0](images, drawn)
 
-    def _know(self, views: int) -> None:
-        cameras = self.config.cameras
-        require(
-            views == cameras,
-            f"This model knows the median frames of {cameras} cameras, but the frames have {views} "
-            "views. Set cameras to the number of views, in the order of training.",
-        )
+    def _images(self, frames: Tensor) -> Tensor:
+        return shrunk(images_of(frames, self.config.image), self.config.shrink)
 
     def _believe(self, images: Tensor) -> Normal:
-        mean, logvar = self.read(self.convs(2 * images - 1).flatten(1)).chunk(2, dim=-1)
+        mean, logvar = self.read(self.convs(2 * images - 1).flatten(1)).float().chunk(2, dim=-1)
         return Normal.calm(mean, logvar)
 
-    def _draw(self, latents: Tensor) -> Tensor:
+    def _draw(self, latents: Tensor, views: int) -> Tensor:
         side = self.config.smallest
-        return self.unconvs(self.write(latents).view(-1, self.config.maps, side, side))
+        drawn = self.unconvs(self.write(latents).view(-1, self.config.maps, side, side)).float()
+        if self.config.on_median:
+            return beside(self.median, drawn, views) + drawn / 2
+        return (drawn + 1) / 2
 
 
 def edge_distance(one: Tensor, two: Tensor, sizes: int = 3) -> Tensor:

@@ -52,7 +52,7 @@ class FindsMasks(Encoder, Protocol):
     """An encoder whose entities are slots that share the pixels."""
 
     def masks(self, slots: Entities) -> Tensor:
-        """Share of each slot (B, V, K, D) in each pixel, (B, V, K, H, W)."""
+        """Share of each slot (B, V, K, D) in each pixel, (B, V, K, H, W); the rest is nobody's."""
         ...
 
 
@@ -69,7 +69,7 @@ class Sight:
     reach: Floats | None
     """Particles: half their boxes, (S, V, K, 2), in pixels."""
     winners: NDArray[np.uint8] | None
-    """Slots: which one has the largest share of a pixel, (S, V, H, W)."""
+    """Slots: which one has the largest share of a pixel, (S, V, H, W); K if the background has."""
     psnr: Floats
     """Quality of reconstructions in dB, (S, V); NaN where none was made."""
     rate: float
@@ -123,7 +123,9 @@ def glance(model: Encoder, frames: Tensor) -> tuple[Sight, float]:
         rate=0.0,
     )
     if isinstance(model, FindsMasks):
-        winners = _numpy(model.masks(entities).argmax(2), np.uint8)
+        shares = model.masks(entities)
+        rest = 1 - shares.sum(2, keepdim=True)
+        winners = _numpy(torch.cat((shares, rest), 2).argmax(2), np.uint8)
         places, won = slot_places(winners, plain.visible.shape[2])
         return replace(plain, visible=won, places=places, winners=winners), seconds
     return plain, seconds
@@ -132,18 +134,19 @@ def glance(model: Encoder, frames: Tensor) -> tuple[Sight, float]:
 def slot_places(winners: NDArray[np.uint8], slots: int) -> tuple[Floats, Flags]:
     """Mean place (B, V, K, 2) of the pixels that each slot wins, and whether it wins any."""
     batch, views, height, width = winners.shape
+    kinds = slots + 1  # the last is nobody
     image = np.arange(batch * views).reshape(batch, views, 1, 1)
-    index = (image * slots + winners).ravel()
+    index = (image * kinds + winners).ravel()
     rows, columns = np.indices((height, width)).reshape(2, 1, -1)
     sums = [
         np.bincount(index, np.broadcast_to(what, (batch * views, height * width)).ravel(),
-                    batch * views * slots)
+                    batch * views * kinds)
         for what in (np.ones_like(rows), rows, columns)
     ]  # fmt: skip
     count = np.maximum(sums[0], 1)
     places = np.stack((sums[1] / count, sums[2] / count), -1)
-    shape = (batch, views, slots)
-    return places.reshape(*shape, 2), (sums[0] > 0).reshape(shape)
+    shape = (batch, views, kinds)
+    return places.reshape(*shape, 2)[:, :, :-1], (sums[0] > 0).reshape(shape)[:, :, :-1]
 
 
 def psnr(frames: Tensor, drawn: Tensor) -> Floats:

@@ -86,9 +86,9 @@ def pixels_won(winners: NDArray[np.uint8], known: Known, slots: int) -> NDArray[
     """How many visible pixels of each object each slot wins, (S, V, N, K)."""
     scene, view, row, column = np.nonzero(known.masks >= FIRST)
     label = known.masks[scene, view, row, column].astype(np.int64) - FIRST
-    shape = (*known.visible.shape, slots)
+    shape = (*known.visible.shape, slots + 1)  # the last is nobody
     index = np.ravel_multi_index((scene, view, label, winners[scene, view, row, column]), shape)
-    return np.bincount(index, minlength=int(np.prod(shape))).reshape(shape)
+    return np.bincount(index, minlength=int(np.prod(shape))).reshape(shape)[..., :-1]
 
 
 def grounds(sight: Sight, known: Known) -> NDArray[np.int64]:

@@ -33,8 +33,9 @@ def found(shown: Shown, view: int, by: int = 2) -> Frame:
     """
     frame = shown.frames[view]
     if shown.winners is not None:
-        shade = _SHADES[shown.winners[view] % len(_SHADES)]
-        frame = (frame // 2 + shade // 2).astype(np.uint8)
+        winner = shown.winners[view]
+        tinted = (frame // 2 + _SHADES[winner % len(_SHADES)] // 2).astype(np.uint8)
+        frame = np.where((winner < shown.visible.shape[1])[..., None], tinted, frame)
     image, pen = canvas(enlarged(frame, by))
     there = shown.visible[view]
     if shown.places is not None:
