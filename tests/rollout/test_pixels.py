@@ -13,10 +13,12 @@ from jostle.core.entities import Entities  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.nets.config import FAST_NET, PAPER_NET  # noqa: E402
 from jostle.nets.eit import EITActor, EITCritic  # noqa: E402
+from jostle.oracles.catalog import SCRIPTED  # noqa: E402
 from jostle.particles.config import LITE_DLP  # noqa: E402
 from jostle.particles.dlp import DLP  # noqa: E402
 from jostle.particles.saving import save_encoder  # noqa: E402
 from jostle.presets.catalog import PRESETS  # noqa: E402
+from jostle.replay.swapping import swap  # noqa: E402
 from jostle.rollout.collect import as_entities  # noqa: E402
 from jostle.rollout.pixel_observer import PixelObserver  # noqa: E402
 from jostle.training.recall import recall  # noqa: E402
@@ -265,3 +267,40 @@ def test_a_privilege_over_true_state_is_refused():
     preset = PRESETS["one-cube-state"]
     with pytest.raises(BadValueError, match="lane 'scratch'"):
         replace(preset, training=replace(preset.training, lane="privileged-critic"))
+
+
+def test_swapped_goals_get_the_label_of_their_own_moment_and_goal(tmp_path):
+    experiment = tiny(tmp_path, "two-cubes-pixels-distill")
+    rounds = begin(experiment, tmp_path / "run", lambda row: None)
+    rounds.round()
+    rounds.round()
+    held = rounds.shop.ring.view()
+    drawn = swap(rounds.shop.ring, 60, np.random.default_rng(0))
+    moments = held.states[:, :-1].reshape(-1, *held.states.shape[2:])
+    rows = held.rows[:, :-1].reshape(-1, *held.rows.shape[2:])
+    owner = np.arange(len(held)).repeat(held.actions.shape[1])
+    lonely = 0
+    for state, goal, row, wanted in zip(
+        drawn.state.values.numpy(),
+        drawn.goal.values.numpy(),
+        drawn.rows,
+        drawn.desired,
+        strict=True,
+    ):
+        at = next(k for k in range(len(rows)) if (rows[k] == row).all())
+        assert (moments[at] == state).all()
+        of = next(k for k in range(len(held)) if (held.desired[k] == wanted).all())
+        assert (held.goals[of] == goal).all()
+        lonely += of != owner[at]
+    assert lonely > 20  # most goals are another episode's
+    told = rounds._ask(drawn.rows, drawn.desired)
+    script = SCRIPTED["oracle"](rounds.shop.env.recipe.task)
+    asked = script.act({"observation": drawn.rows, "desired_goal": drawn.desired})
+    np.testing.assert_allclose(told, asked, atol=1e-6)
+    _, _, labels = rounds._lesson()
+    assert labels.shape == (8, 3)
+
+
+def test_goals_are_swapped_between_episodes_with_the_same_objects_only():
+    with pytest.raises(BadValueError, match="--swap-goals 0"):
+        replace(PRESETS["three-cubes-pixels-distill"], colors="random")

@@ -38,3 +38,9 @@ class Entities(NamedTuple):
         return Entities(
             values, torch.ones(values.shape[:-1], dtype=torch.bool, device=values.device)
         )
+
+
+def joined(one: Entities, two: Entities) -> Entities:
+    """Put two batches of sets behind each other."""
+    values = torch.cat((one.values, two.values))
+    return Entities(values, torch.cat((one.visible, two.visible)))

@@ -119,8 +119,9 @@ def _pixels_distill(name: str) -> Experiment:
         encoder=_eyes(name),
         td3=replace(state.td3, batch=128),
         training=replace(
-            state.training, copies=32, memory=100_000, updates_per_step=0.4,
+            state.training, copies=32, memory=100_000, updates_per_step=0.2,
             env_steps=300_000, examine_every=40, teacher=teacher,
+            swap_goals=0.0 if isinstance(state.objects, tuple) else 0.5,
         ),
     )  # fmt: skip
 

@@ -34,6 +34,9 @@ class Episodes:
     """(E, 1, N, F)."""
     true_goals_visible: NDArray[np.bool_] | None = None
     """(E, 1, N)."""
+    rows: NDArray[np.float32] | None = None
+    """True state as the environment tells it, for teachers that are asked again, (E, T+1, 1+N, F).
+    """
 
     def __len__(self) -> int:
         """Count the episodes."""

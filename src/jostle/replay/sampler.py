@@ -111,11 +111,11 @@ class HindsightSampler:
         reward, ahead = self._returns(held, episode, step, desired)
         then = step + ahead
         return Batch(
-            _entities(_at(held.states, episode, step), _at(held.visible, episode, step)),
-            _entities(goals, seen),
-            torch.from_numpy(_at(held.actions, episode, step)),
+            entities(at(held.states, episode, step), at(held.visible, episode, step)),
+            entities(goals, seen),
+            torch.from_numpy(at(held.actions, episode, step)),
             torch.from_numpy(reward),
-            _entities(_at(held.states, episode, then), _at(held.visible, episode, then)),
+            entities(at(held.states, episode, then), at(held.visible, episode, then)),
             torch.from_numpy(np.power(self._gamma, ahead, dtype=np.float32)),
             self._judged(held, episode, step, then, moments),
         )
@@ -135,13 +135,13 @@ class HindsightSampler:
         seen = held.true_goals_visible.take(episode, 0)
         if len(moments):
             rows, wanted = episode[: len(moments)], slice(self._true_form.first, None)
-            later = _at(states, rows, moments)[:, :, wanted] * self._true_form.columns
+            later = at(states, rows, moments)[:, :, wanted] * self._true_form.columns
             goals[: len(moments)] = later
-            seen[: len(moments)] = _at(visible, rows, moments)[:, :, wanted]
+            seen[: len(moments)] = at(visible, rows, moments)[:, :, wanted]
         return Moments(
-            _entities(_at(states, episode, step), _at(visible, episode, step)),
-            _entities(goals, seen),
-            _entities(_at(states, episode, then), _at(visible, episode, then)),
+            entities(at(states, episode, step), at(visible, episode, step)),
+            entities(goals, seen),
+            entities(at(states, episode, then), at(visible, episode, then)),
         )
 
     def _returns(
@@ -152,7 +152,7 @@ class HindsightSampler:
         total = np.zeros(len(step), np.float32)
         for k in range(self._config.n_step):
             moment = step + np.minimum(k + 1, ahead)
-            found = self._reward(_at(held.achieved, episode, moment), desired)
+            found = self._reward(at(held.achieved, episode, moment), desired)
             total += np.where(k < ahead, np.float32(self._gamma**k) * found, np.float32(0.0))
         return total, ahead
 
@@ -166,9 +166,9 @@ class HindsightSampler:
             # Always so for whole sets, such as particles, in which nobody knows who is who.
             moment = future(step, last, self.rng)  # (B,), one for all
             wanted = slice(first, first + held.goals.shape[2])
-            values = _at(held.states, episode, moment)[:, :, wanted] * self._form.columns
-            seen = _at(held.visible, episode, moment)[:, :, wanted]
-            return values, seen, _at(held.achieved, episode, moment), moment
+            values = at(held.states, episode, moment)[:, :, wanted] * self._form.columns
+            seen = at(held.visible, episode, moment)[:, :, wanted]
+            return values, seen, at(held.achieved, episode, moment), moment
         if self._config.strategy == "per-object":
             paths = held.achieved[episode]  # (B, T+1, N, w)
             moments = per_object(step, last, paths, self._config.apart, self.rng)
@@ -188,11 +188,12 @@ class HindsightSampler:
         return values, seen, desired, moments
 
 
-def _at(values: NDArray[Any], episode: Index, moment: Index) -> NDArray[Any]:
+def at(values: NDArray[Any], episode: Index, moment: Index) -> NDArray[Any]:
     """Pick one moment of one episode per sample, (B, ...): `take` is several times faster."""
     flat = values.reshape(-1, *values.shape[2:])
     return flat.take(episode * values.shape[1] + moment, axis=0)
 
 
-def _entities(values: NDArray[np.float32], visible: NDArray[np.bool_]) -> Entities:
+def entities(values: NDArray[np.float32], visible: NDArray[np.bool_]) -> Entities:
+    """Hand sets over to torch."""
     return Entities(torch.from_numpy(values), torch.from_numpy(visible))

@@ -34,8 +34,10 @@ def study(rows: Sequence[dict[str, Any]]) -> str:
         task = row["task"] + (" (random colors)" if row.get("colors") == "random" else "")
         if row.get("waits"):  # not trained yet: only what is known without playing
             objects = row["objects"] if row["objects"] is not None else ""
-            cells = (row["agent"], task, objects, "queued", row["paper"], row["target"])
-            cells += ("", "", "", f"`{row['queued']}`", "", "")
+            cells: tuple[Any, ...] = (
+                row["agent"], task, objects, "queued", row["paper"], row["target"],
+                "", "", "", f"`{row['queued']}`", "", "",
+            )  # fmt: skip
         else:
             success = f"{row['success']:.3f} [{row['success_low']:.3f}, {row['success_high']:.3f}]"
             cells = (

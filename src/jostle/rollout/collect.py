@@ -52,8 +52,11 @@ def play_round(
     choose: Choose,
     steps: int,
     knower: StateObserver | None = None,
+    keep_rows: bool = False,
 ) -> tuple[Episodes, dict[str, float]]:
-    """Play one episode of `steps` actions in every copy; what `knower` sees is for critics.
+    """Play one episode of `steps` actions in every copy.
+
+    What `knower` sees is for critics that may know it, `rows` of true state for teachers.
 
     Returns:
         The episodes, and the means of what the last moment's infos say.
@@ -64,6 +67,7 @@ def play_round(
     known = _Story(knower, observation) if knower is not None else None
     actions = []
     achieved = [observer.coordinates(observation["achieved_goal"])]
+    rows = [observation["observation"]]
     for _ in range(steps):
         action = choose(observation, seen.now, seen.goal)
         actions.append(action)
@@ -72,10 +76,12 @@ def play_round(
         if known is not None:
             known.go_on(observation)
         achieved.append(observer.coordinates(observation["achieved_goal"]))
+        rows.append(observation["observation"])
     episodes = Episodes(
         achieved=np.stack(achieved, axis=1),
         desired=observer.coordinates(observation["desired_goal"]),
         actions=np.stack(actions, axis=1),
+        rows=np.stack(rows, axis=1) if keep_rows else None,
         **seen.told("states", "visible", "goals"),
         **(known.told("true_states", "true_visible", "true_goals") if known is not None else {}),
     )

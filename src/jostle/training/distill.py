@@ -8,12 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from jostle.core.entities import Entities, joined
 from jostle.core.protocols import Policy
 from jostle.core.rundir import RunDir
 from jostle.envs.vector import Observation
+from jostle.replay.swapping import swap
 from jostle.rollout.collect import as_entities, play_round
 from jostle.rollout.observer import Sets
 from jostle.training.experiment import Experiment
@@ -52,7 +55,10 @@ class DistillLoop(Rounds):
         lead = max(training.demo_share, 1.0 - self.counters["round"] / _HANDOVER)
         self._led, self._labels = np.arange(training.copies) < lead * training.copies, []
         self._burst[:] = 0.0
-        episodes, infos = play_round(shop.env, shop.observer, self._choose, shop.steps)
+        keep = training.swap_goals > 0
+        episodes, infos = play_round(
+            shop.env, shop.observer, self._choose, shop.steps, keep_rows=keep
+        )
         shop.ring.add(replace(episodes, actions=np.stack(self._labels, axis=1)))
         self.count(episodes)
         row: dict[str, Any] = {f"train_{key}": value for key, value in infos.items()}
@@ -76,13 +82,41 @@ class DistillLoop(Rounds):
         noisy = moved + config.sigma * rng.standard_normal(actions.shape)
         return np.clip(noisy, -1, 1).astype(np.float32)
 
+    def _lesson(self) -> tuple[Entities, Entities, Tensor]:
+        """Moments, goals and what the teacher does there, some of them with other goals."""
+        shop, size = self.shop, self.experiment.td3.batch
+        swapped = int(self.experiment.training.swap_goals * size)
+        batch = shop.sampler.sample(size - swapped) if swapped < size else None
+        if not swapped:
+            assert batch is not None
+            return batch.state, batch.goal, batch.action
+        other = swap(shop.ring, swapped, shop.rng)
+        labels = torch.from_numpy(self._ask(other.rows, other.desired))
+        if batch is None:
+            return other.state, other.goal, labels
+        return (
+            joined(batch.state, other.state),
+            joined(batch.goal, other.goal),
+            torch.cat((batch.action, labels)),
+        )
+
+    def _ask(self, rows: NDArray[np.float32], desired: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What the teacher does in true states (B, 1+N, F) for goals (B, N, w)."""
+        copies = self.experiment.training.copies  # a teacher answers for so many at a time
+        answers = []
+        for start in range(0, len(rows), copies):
+            some = np.arange(start, start + copies) % len(rows)
+            told = self._teacher.act({"observation": rows[some], "desired_goal": desired[some]})
+            answers.append(told)
+        return np.concatenate(answers)[: len(rows)]
+
     def _fit(self, updates: int) -> dict[str, float]:
         agent, total = self.shop.agent, 0.0
         for _ in range(updates):
             self.pace()
-            batch = self.shop.sampler.sample(self.experiment.td3.batch)
-            state, goal = agent.actor_sees(batch.state), agent.actor_sees(batch.goal)
-            loss = imitation_loss(agent.actor(state, goal), batch.action)
+            state, goal, labels = self._lesson()
+            state, goal = agent.actor_sees(state), agent.actor_sees(goal)
+            loss = imitation_loss(agent.actor(state, goal), labels)
             agent.actor_optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             agent.actor_optimizer.step()

@@ -41,6 +41,8 @@ class TrainingConfig:
     """Whether objects get identity codes at random each episode, so that more objects can come."""
     demo_share: float = 0.5
     """Share of copies that the oracle drives, in the lanes 'demos' and 'distill'."""
+    swap_goals: float = 0.0
+    """Lane 'distill': share of samples that get the goal of another episode and a new label."""
     curriculum: bool = False
     """Whether to begin with the fewest objects of the range and add one whenever solved."""
     solved_at: float = 0.8
@@ -62,6 +64,7 @@ class TrainingConfig:
         for name in ("copies", "env_steps", "memory", "examine_every", "examine_episodes"):
             require(getattr(self, name) >= 1, f"{name} must be at least 1.")
         require(0 <= self.demo_share <= 1, f"demo_share lies in [0, 1], not {self.demo_share}.")
+        require(0 <= self.swap_goals <= 1, f"swap_goals is a share, not {self.swap_goals}.")
         require(0 <= self.decay <= 1, f"decay is a share in [0, 1], not {self.decay}.")
         require(0 < self.solved_at <= 1, f"solved_at lies in (0, 1], not {self.solved_at}.")
         require(self.updates_per_step >= 0, "updates_per_step must not be negative.")
@@ -97,7 +100,13 @@ class Experiment:
     """The loop."""
 
     def __post_init__(self) -> None:
-        """Refuse a curriculum without room to grow, and a privilege over one's own eyes."""
+        """Refuse parts that do not go together."""
+        same = not isinstance(self.objects, tuple) and self.colors == "fixed"
+        require(
+            same or self.training.swap_goals == 0,
+            "Goals can only be swapped between episodes with the same objects: give one number of "
+            "objects and fixed colors, or --swap-goals 0.",
+        )
         require(
             not self.training.curriculum or isinstance(self.objects, tuple),
             "A curriculum needs a range of objects, such as the preset cubes-state with "
