@@ -29,6 +29,8 @@ class Row:
     """How many objects; the task's own number by default."""
     colors: str = "fixed"
     """Colors of the objects: fixed, or random."""
+    episodes: int | None = None
+    """How many episodes; those of the command by default."""
     paper: str = ""
     """What the paper reports."""
     target: str = ""
@@ -64,12 +66,13 @@ def run(argv: list[str]) -> None:
         if row.queued and not _is_there(row.agent):
             lines.append({**vars(row), "waits": True})
             continue
-        line = _named(row, config.episodes)
+        episodes = row.episodes or config.episodes
+        line = _named(row, episodes)
         if key(line) in known:
             scores = known[key(line)]
         else:
             found = examine_with_bar(
-                row.agent, row.task, row.objects, config.episodes, 0, config.copies, row.colors
+                row.agent, row.task, row.objects, episodes, 0, config.copies, row.colors
             )
             played.append(found)
             scores = found.summary()
