@@ -97,7 +97,7 @@ def test_a_stopped_run_goes_on_bit_by_bit(kind, changes, data, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["dlp", "vae", "slots"])
-def test_coarse_numbers_teach_the_same_weights_nearly_the_same(kind, data, tmp_path):
+def test_coarse_numbers_teach_the_same_weights_nearly_the_same(kind, data):
     found = {}
     for precision in ("full", "bf16"):
         bench = open_bench(tiny(data, kind, precision=precision))
@@ -120,6 +120,14 @@ def test_coarse_numbers_teach_the_same_weights_nearly_the_same(kind, data, tmp_p
         for g in (by_whole, by_coarse)
     ]
     assert torch.cosine_similarity(*flat, dim=0) > 0.95
+
+
+def test_transparency_can_be_sampled_among_coarse_numbers(data):
+    plan = tiny(data, "dlp", precision="bf16")
+    bench = open_bench(replace(plan, model=replace(plan.model, sample_beta=True)))
+    with bench.rounding():
+        total, _ = bench.model.loss(next(bench.batches(0)), 0, bench.noise)
+    assert total.isfinite()
 
 
 KILLABLE = {"kind": "slots", "steps": 100, "validate_every": 25, "ema": 0.9, "save_every": 7}

@@ -90,7 +90,8 @@ class GlimpseReader(nn.Module):
         flat = self.convs(glimpses.flatten(0, 1)).flatten(1)  # (NK, width)
         if self.bottleneck is not None:
             flat = self.bottleneck(flat)
-        return self.head(self.trunk(flat)).unflatten(0, glimpses.shape[:2])
+        answers = self.head(self.trunk(flat)).float()  # beliefs are never rounded
+        return answers.unflatten(0, glimpses.shape[:2])
 
 
 def start(module: nn.Module, deviation: float) -> None:
