@@ -136,6 +136,13 @@ def _mlp(experiment: Experiment) -> Experiment:
     )
 
 
+def _colors(experiment: Experiment) -> Experiment:
+    """Six colors drawn at random, as in the paper's generalization runs; goals cannot be swapped."""
+    training = replace(experiment.training, swap_goals=0.0)
+    name = f"{experiment.name}-colors"
+    return replace(experiment, name=name, colors="random", training=training)
+
+
 def _vector(experiment: Experiment) -> Experiment:
     """The paper's unstructured image baseline: one vector per view, no sets."""
     mlp = _mlp(experiment)
@@ -164,6 +171,7 @@ def _all() -> dict[str, Experiment]:
     found = [make(name) for name in _BUDGETS for make in makers]
     fixed = [name for name in _BUDGETS if not isinstance(_BUDGETS[name][1], tuple)]
     found += [make(_pixels_distill(name)) for name in fixed for make in (_vector, _slots)]
+    found += [_colors(_pixels_distill(name)) for name in ("one-cube", "two-cubes", "three-cubes")]
     found += [_mlp(make(name)) for name in fixed for make in (_fast, _distill)]
     found += [_smorl(make(name)) for name in fixed for make in (_fast, _paper)]
     return {experiment.name: experiment for experiment in found}
