@@ -137,10 +137,15 @@ def _mlp(experiment: Experiment) -> Experiment:
 
 
 def _colors(experiment: Experiment) -> Experiment:
-    """Six colors drawn at random, as in the paper's generalization runs; goals cannot be swapped."""
+    """Six colors drawn at random, as the paper generalizes from; goals cannot be swapped."""
     training = replace(experiment.training, swap_goals=0.0)
     name = f"{experiment.name}-colors"
     return replace(experiment, name=name, colors="random", training=training)
+
+
+def _front(experiment: Experiment) -> Experiment:
+    """One view instead of two."""
+    return replace(experiment, name=f"{experiment.name}-front", cameras=("front",))
 
 
 def _vector(experiment: Experiment) -> Experiment:
@@ -170,7 +175,8 @@ def _all() -> dict[str, Experiment]:
     makers = (_fast, _paper, _distill, _pixels_fast, _pixels_paper, _privileged, _pixels_distill)
     found = [make(name) for name in _BUDGETS for make in makers]
     fixed = [name for name in _BUDGETS if not isinstance(_BUDGETS[name][1], tuple)]
-    found += [make(_pixels_distill(name)) for name in fixed for make in (_vector, _slots)]
+    rivals = (_vector, _slots, _front)
+    found += [make(_pixels_distill(name)) for name in fixed for make in rivals]
     found += [_colors(_pixels_distill(name)) for name in ("one-cube", "two-cubes", "three-cubes")]
     found += [_mlp(make(name)) for name in fixed for make in (_fast, _distill)]
     found += [_smorl(make(name)) for name in fixed for make in (_fast, _paper)]
