@@ -10,6 +10,7 @@ from promises import hold_encoder_to_card  # noqa: E402
 
 from jostle.envs.vector import TabletopVectorEnv  # noqa: E402
 from jostle.evaluation.examine import examine  # noqa: E402
+from jostle.evaluation.scores import digest, read_scores  # noqa: E402
 from jostle.training.recall import recall  # noqa: E402
 from jostle.training.workshop import make_env, policy_for  # noqa: E402
 from jostle.zoo.shelf import agents, encoders, shelf  # noqa: E402
@@ -45,6 +46,15 @@ def test_agents_do_what_their_card_says(name):
     env = make_env(experiment, 40)
     success = examine(env, policy_for(agent, env), name, 40).mean("success")
     assert success > float(told.group(1)) - 0.2
+
+
+@pytest.mark.parametrize("name", agents())
+def test_scores_beside_weights_are_of_these_weights_and_those_of_the_card(name):
+    entry = shelf()[name]
+    scores = read_scores(entry.weights.with_suffix(".json"))
+    for row in scores.values():  # agents of older cards have none
+        assert (row["agent"], row["weights"]) == (name, digest(entry.weights))
+        assert f"| success | {row['success']:.3f} [" in entry.card.read_text()
 
 
 def test_what_was_learnt_with_three_cubes_carries_over_to_one():

@@ -10,6 +10,7 @@ import tyro
 from jostle.cli.examining import examine_with_bar, write_results
 from jostle.core.errors import BadValueError
 from jostle.core.rundir import RunDir
+from jostle.evaluation.examine import Examination
 from jostle.evaluation.scores import digest, key, read_scores, write_scores
 from jostle.oracles.catalog import SCRIPTED
 from jostle.reports.tables import study
@@ -52,7 +53,7 @@ class TableConfig:
     out: Path | None = None
     """Write OUT.md, OUT.json with the scores, and OUT.jsonl with one line per episode played."""
     afresh: bool = False
-    """Play every row, also those that OUT.json has for the same weights."""
+    """Play every row, also those that OUT.json or the zoo's cards have for the same weights."""
 
 
 def run(argv: list[str]) -> None:
@@ -60,8 +61,10 @@ def run(argv: list[str]) -> None:
     config = tyro.cli(TableConfig, prog="jostle table", args=argv)
     title, notes, rows = read_recipe(config.recipe)
     store = config.out.with_suffix(".json") if config.out is not None else None
-    known = {} if store is None or config.afresh else read_scores(store)
-    lines, played = [], []
+    stored = {} if store is None or config.afresh else read_scores(store)
+    known = {} if config.afresh else _on_cards() | stored
+    lines: list[dict[str, Any]] = []
+    played: list[Examination] = []
     for row in rows:
         if row.queued and not _is_there(row.agent):
             lines.append({**vars(row), "waits": True})
@@ -80,8 +83,8 @@ def run(argv: list[str]) -> None:
         given = {"paper": row.paper, "target": row.target, "trained": trained}
         lines.append({**scores, **line, **given})
         if store is not None:  # row by row: a table takes long, and nothing may be lost
-            known[key(line)] = lines[-1]
-            write_scores(store, known.values())
+            stored[key(line)] = lines[-1]
+            write_scores(store, stored.values())
     text = f"# {title}\n\nMade by `jostle table {' '.join(argv)}`.\n\n{study(lines)}"
     text += f"\n{notes.strip()}\n" if notes else ""
     print(text)
@@ -89,6 +92,14 @@ def run(argv: list[str]) -> None:
         if store is not None:
             write_scores(store, [line for line in lines if not line.get("waits")])
         write_results(config.out, text, played)
+
+
+def _on_cards() -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Scores that the zoo's weights came onto the shelf with."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for entry in agents().values():
+        found |= read_scores(entry.weights.with_suffix(".json"))
+    return found
 
 
 def _is_there(agent: str) -> bool:

@@ -10,6 +10,7 @@ from jostle.core.errors import BadValueError, JostleError
 from jostle.core.rundir import RunDir
 from jostle.evaluation.compare import compare
 from jostle.evaluation.examine import Examination
+from jostle.evaluation.scores import digest, write_scores
 from jostle.presets.catalog import PRESETS
 from jostle.reports.curves import draw_curves, read_curve
 from jostle.training.experiment import Experiment, differences
@@ -78,6 +79,13 @@ def _keep(name: str, run: RunDir, score: Examination, zoo: Path) -> None:
         notes,
     )
     shutil.copyfile(run.best, target.with_suffix(".part"))
+    named = {
+        "agent": name,
+        "weights": digest(run.best),
+        "wanted_objects": experiment.objects,
+        "colors": experiment.colors,
+    }
+    write_scores(target.with_suffix(".json"), [{**score.summary(), **named}])
     target.with_suffix(".part").replace(target)
 
 
