@@ -108,12 +108,14 @@ def _is_there(agent: str) -> bool:
 
 def _named(row: Row, episodes: int) -> dict[str, Any]:
     """What tells this measurement from others."""
-    path = None if row.agent in SCRIPTED else weights_for(row.agent)
-    if path is not None and path.is_dir():
-        path = RunDir(path).best
+    if row.agent in SCRIPTED:
+        who = f"script {row.agent}"
+    else:
+        path = weights_for(row.agent)
+        who = digest(RunDir(path).best if path.is_dir() else path)
     return {
         "agent": row.agent,
-        "weights": digest(path),
+        "weights": who,
         "task": row.task,
         "wanted_objects": row.objects,
         "colors": row.colors,

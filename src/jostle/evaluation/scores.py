@@ -8,13 +8,11 @@ from typing import Any
 
 from jostle.core.errors import BadValueError
 
-_KEY = ("agent", "weights", "task", "wanted_objects", "colors", "episodes")
+_KEY = ("weights", "task", "wanted_objects", "colors", "episodes")
 
 
-def digest(weights: Path | None) -> str:
-    """Name weights by what they are; a script has none."""
-    if weights is None:
-        return "script"
+def digest(weights: Path) -> str:
+    """Name weights by what they are, whatever they are called."""
     return hashlib.sha256(weights.read_bytes()).hexdigest()[:12]
 
 
