@@ -1,6 +1,6 @@
 """`jostle demo`: a trained agent solves 3-Cubes on film and is scored; every task poses."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +11,16 @@ from jostle.cli.examining import examine_with_bar
 from jostle.cli.film import FilmConfig, make_film
 from jostle.reports.films import save_picture
 from jostle.reports.tables import markdown
+from jostle.zoo.agents import what_it_reads
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoConfig:
     """Film and score an agent on 3-Cubes, and photograph every task."""
 
-    agent: str = "three-cubes-state"
+    agent: str = "three-cubes-pixels"
     """Who acts: a name of the zoo (needs the extra 'train'), oracle, a run or a file."""
-    episodes: int = 48
+    episodes: int = 32
     """Fixed episodes in the table; the film shows one of them."""
     seed: int = 0
     """Which episode is filmed."""
@@ -30,9 +31,10 @@ class DemoConfig:
 def run(argv: list[str]) -> None:
     """Run the demo and say where the results are."""
     config = tyro.cli(DemoConfig, prog="jostle demo", args=argv)
-    film, contact, footage = make_film(
-        FilmConfig(task="ThreeCubes", agent=config.agent, seed=config.seed, out=config.out)
-    )
+    wanted = FilmConfig(task="ThreeCubes", agent=config.agent, seed=config.seed, out=config.out)
+    film, contact, footage = make_film(wanted)
+    sees = bool(what_it_reads(config.agent))
+    seen = make_film(replace(wanted, overlay="particles"))[0] if sees else None
     tasks = save_picture(suite_sheet(), config.out / "tasks.png")
     scores = examine_with_bar(config.agent, "ThreeCubes", None, config.episodes, 0, config.episodes)
     table = markdown([scores.summary()])
@@ -42,3 +44,5 @@ def run(argv: list[str]) -> None:
     print(f"\n{table}\nOn film, {ending} (distances {millimeters} mm).")
     print(f"film:          {film}\ncontact sheet: {contact}\nall tasks:     {tasks}")
     print(f"metrics:       {config.out / 'metrics.md'}")
+    if seen is not None:
+        print(f"what it sees:  {seen}")
