@@ -44,7 +44,7 @@ def test_calibration_weighs_channels(brought):
 def test_an_autoencoder_learns_by_it_but_does_not_keep_it(brought, tmp_path):
     save_file(brought, tmp_path / "vgg.safetensors")
     torch.manual_seed(0)
-    config = replace(LITE_VAE, image=32, cameras=1, foreground=0.0)
+    config = replace(LITE_VAE, image=32, shrink=1, cameras=1, foreground=0.0)
     plain, model = VAE(config), VAE(replace(config, lpips=str(tmp_path / "vgg.safetensors")))
     seen = torch.randint(256, (2, 1, 32, 32, 3), dtype=torch.uint8)
     total, terms = model.loss(seen, 0)

@@ -135,7 +135,8 @@ class Pretrainer:
 
     def _meta(self) -> dict[str, Any]:
         """What the weights are, and what they went through."""
-        collections = [one.get("asked") for one in self.bench.frames.manifest.collections]
+        used = sorted({int(one) for one in self.bench.frames.collections[self.bench.train]})
+        collections = self.bench.frames.manifest.collections
         chapter = {
             "kind": self.plan.kind,
             "preset": self.plan.preset,
@@ -145,7 +146,7 @@ class Pretrainer:
             "minutes": round(self.counters["seconds"] / 60, 1),
             "scenes": len(self.bench.train),
             "data": self.bench.digest,
-            "collected": collections,
+            "collected": [collections[one].get("asked") for one in used],
         }
         history = [*self._run.read_history(), chapter]
         plan = {**self.plan.to_dict(), "data": Path(self.plan.data).name}
