@@ -9,12 +9,11 @@ import tyro
 
 from jostle.cli.examining import examine_with_bar, write_results
 from jostle.core.errors import BadValueError
-from jostle.core.rundir import RunDir
 from jostle.evaluation.examine import Examination
 from jostle.evaluation.scores import digest, key, read_scores, write_scores
 from jostle.oracles.catalog import SCRIPTED
 from jostle.reports.tables import study
-from jostle.zoo.agents import history_of, weights_for
+from jostle.zoo.agents import file_for, history_of
 from jostle.zoo.shelf import agents, chapters
 
 
@@ -108,11 +107,8 @@ def _is_there(agent: str) -> bool:
 
 def _named(row: Row, episodes: int) -> dict[str, Any]:
     """What tells this measurement from others."""
-    if row.agent in SCRIPTED:
-        who = f"script {row.agent}"
-    else:
-        path = weights_for(row.agent)
-        who = digest(RunDir(path).best if path.is_dir() else path)
+    scripted = row.agent in SCRIPTED
+    who = f"script {row.agent}" if scripted else digest(file_for(row.agent))
     return {
         "agent": row.agent,
         "weights": who,

@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -31,6 +33,11 @@ class Entities(NamedTuple):
         first = self.visible.int().argsort(dim=-1, descending=True, stable=True)[..., :most]
         values = self.values.gather(-2, first[..., None].expand(*first.shape, self.shape[2]))
         return Entities(values, self.visible.gather(-1, first))
+
+    @staticmethod
+    def of(values: NDArray[np.float32], visible: NDArray[np.bool_]) -> "Entities":
+        """Hand sets over from numpy."""
+        return Entities(torch.from_numpy(values), torch.from_numpy(visible))
 
     @staticmethod
     def all_visible(values: Tensor) -> "Entities":

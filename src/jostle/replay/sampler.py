@@ -111,11 +111,11 @@ class HindsightSampler:
         reward, ahead = self._returns(held, episode, step, desired)
         then = step + ahead
         return Batch(
-            entities(at(held.states, episode, step), at(held.visible, episode, step)),
-            entities(goals, seen),
+            Entities.of(at(held.states, episode, step), at(held.visible, episode, step)),
+            Entities.of(goals, seen),
             torch.from_numpy(at(held.actions, episode, step)),
             torch.from_numpy(reward),
-            entities(at(held.states, episode, then), at(held.visible, episode, then)),
+            Entities.of(at(held.states, episode, then), at(held.visible, episode, then)),
             torch.from_numpy(np.power(self._gamma, ahead, dtype=np.float32)),
             self._judged(held, episode, step, then, moments),
         )
@@ -139,9 +139,9 @@ class HindsightSampler:
             goals[: len(moments)] = later
             seen[: len(moments)] = at(visible, rows, moments)[:, :, wanted]
         return Moments(
-            entities(at(states, episode, step), at(visible, episode, step)),
-            entities(goals, seen),
-            entities(at(states, episode, then), at(visible, episode, then)),
+            Entities.of(at(states, episode, step), at(visible, episode, step)),
+            Entities.of(goals, seen),
+            Entities.of(at(states, episode, then), at(visible, episode, then)),
         )
 
     def _returns(
@@ -192,8 +192,3 @@ def at(values: NDArray[Any], episode: Index, moment: Index) -> NDArray[Any]:
     """Pick one moment of one episode per sample, (B, ...): `take` is several times faster."""
     flat = values.reshape(-1, *values.shape[2:])
     return flat.take(episode * values.shape[1] + moment, axis=0)
-
-
-def entities(values: NDArray[np.float32], visible: NDArray[np.bool_]) -> Entities:
-    """Hand sets over to torch."""
-    return Entities(torch.from_numpy(values), torch.from_numpy(visible))

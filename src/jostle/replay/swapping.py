@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jostle.core.entities import Entities
 from jostle.replay.ring import EpisodeRing
-from jostle.replay.sampler import at, entities
+from jostle.replay.sampler import at
 
 
 class Swapped(NamedTuple):
@@ -32,8 +32,8 @@ def swap(ring: EpisodeRing, size: int, rng: np.random.Generator) -> Swapped:
     episode, other = rng.integers(0, len(held), (2, size))
     step = rng.integers(0, held.actions.shape[1], size)
     return Swapped(
-        entities(at(held.states, episode, step), at(held.visible, episode, step)),
-        entities(held.goals.take(other, 0), held.goals_visible.take(other, 0)),
+        Entities.of(at(held.states, episode, step), at(held.visible, episode, step)),
+        Entities.of(held.goals.take(other, 0), held.goals_visible.take(other, 0)),
         at(held.rows, episode, step),
         held.desired.take(other, 0),
     )

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from jostle.core.entities import Entities
@@ -18,7 +17,7 @@ Choose = Callable[[Observation, Sets, Sets], NDArray[np.float32]]
 
 def as_entities(sets: Sets) -> Entities:
     """Hand entities over to torch."""
-    return Entities(torch.from_numpy(sets.values), torch.from_numpy(sets.visible))
+    return Entities.of(sets.values, sets.visible)
 
 
 class _Story:

@@ -86,14 +86,11 @@ class DistillLoop(Rounds):
         """Moments, goals and what the teacher does there, some of them with other goals."""
         shop, size = self.shop, self.experiment.td3.batch
         swapped = int(self.experiment.training.swap_goals * size)
-        batch = shop.sampler.sample(size - swapped) if swapped < size else None
+        batch = shop.sampler.sample(size - swapped)
         if not swapped:
-            assert batch is not None
             return batch.state, batch.goal, batch.action
         other = swap(shop.ring, swapped, shop.rng)
         labels = torch.from_numpy(self._ask(other.rows, other.desired))
-        if batch is None:
-            return other.state, other.goal, labels
         return (
             joined(batch.state, other.state),
             joined(batch.goal, other.goal),

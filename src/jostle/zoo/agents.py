@@ -24,14 +24,17 @@ def weights_for(word: str) -> Path:
     return path
 
 
+def file_for(word: str) -> Path:
+    """Find the file of weights: of a run, its best ones."""
+    path = weights_for(word)
+    return RunDir(path).best if path.is_dir() else path
+
+
 def history_of(word: str) -> list[dict[str, Any]]:
     """What trainings weights went through: preset, lane, seed, updates, steps, minutes of each."""
     from jostle.core.checkpoint import load
 
-    path = weights_for(word)
-    found: list[dict[str, Any]] = load(RunDir(path).best if path.is_dir() else path)[1].get(
-        "history", []
-    )
+    found: list[dict[str, Any]] = load(file_for(word))[1].get("history", [])
     return found
 
 
@@ -39,8 +42,7 @@ def what_it_reads(word: str) -> dict[str, Any]:
     """Options of an environment in which an agent, by the word a user types, can act."""
     if word in SCRIPTED:
         return {}
-    path = weights_for(word)
-    meta = meta_of(RunDir(path).best if path.is_dir() else path)
+    meta = meta_of(file_for(word))
     if "eyes" not in meta:
         return {}
     return {
