@@ -301,6 +301,25 @@ def test_swapped_goals_get_the_label_of_their_own_moment_and_goal(tmp_path):
     assert labels.shape == (8, 3)
 
 
-def test_goals_are_swapped_between_episodes_with_the_same_objects_only():
+def test_goals_are_swapped_between_pictures_only():
+    state = PRESETS["three-cubes-state-distill"]
     with pytest.raises(BadValueError, match="--swap-goals 0"):
-        replace(PRESETS["three-cubes-pixels-distill"], colors="random")
+        replace(state, training=replace(state.training, swap_goals=0.5))
+
+
+def test_a_swapped_goal_asks_for_the_colors_that_are_there(tmp_path):
+    experiment = tiny(tmp_path, "two-cubes-pixels-distill-colors")
+    rounds = begin(experiment, tmp_path / "run", lambda row: None)
+    for _ in range(4):
+        rounds.round()
+    held = rounds.shop.ring.view()
+    assert len({tuple(sorted(looks)) for looks in held.looks.tolist()}) > 1
+    drawn = swap(rounds.shop.ring, 60, np.random.default_rng(0))
+    for row, wanted in zip(drawn.rows, drawn.desired, strict=True):
+        here = next(k for k in range(len(held)) if (held.rows[k] == row).all((-1, -2)).any())
+        asked = held.looks[here]
+        assert any(
+            (held.desired[k][np.argsort(held.looks[k])] == wanted[np.argsort(asked)]).all()
+            and set(held.looks[k]) == set(asked)
+            for k in range(len(held))
+        )

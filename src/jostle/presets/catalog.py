@@ -121,7 +121,7 @@ def _pixels_distill(name: str) -> Experiment:
         training=replace(
             state.training, copies=32, memory=100_000, updates_per_step=0.2,
             env_steps=300_000, examine_every=40, teacher=teacher,
-            swap_goals=0.0 if isinstance(state.objects, tuple) else 0.5,
+            swap_goals=0.5,
         ),
     )  # fmt: skip
 
@@ -137,10 +137,8 @@ def _mlp(experiment: Experiment) -> Experiment:
 
 
 def _colors(experiment: Experiment) -> Experiment:
-    """Six colors drawn at random, as the paper generalizes from; goals cannot be swapped."""
-    training = replace(experiment.training, swap_goals=0.0)
-    name = f"{experiment.name}-colors"
-    return replace(experiment, name=name, colors="random", training=training)
+    """Six colors drawn at random, as the paper generalizes from."""
+    return replace(experiment, name=f"{experiment.name}-colors", colors="random")
 
 
 def _front(experiment: Experiment) -> Experiment:

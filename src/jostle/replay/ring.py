@@ -37,6 +37,8 @@ class Episodes:
     rows: NDArray[np.float32] | None = None
     """True state as the environment tells it, for teachers that are asked again, (E, T+1, 1+N, F).
     """
+    looks: NDArray[np.int64] | None = None
+    """Which of the known colors each object has, -1 for one that is not there, (E, N)."""
 
     def __len__(self) -> int:
         """Count the episodes."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from jostle.core.entities import Entities
 from jostle.envs.vector import Observation, TabletopVectorEnv
 from jostle.replay.ring import Episodes
+from jostle.rollout.collection import colors_of
 from jostle.rollout.observer import Observer, Sets, StateObserver
 
 Choose = Callable[[Observation, Sets, Sets], NDArray[np.float32]]
@@ -18,6 +19,17 @@ Choose = Callable[[Observation, Sets, Sets], NDArray[np.float32]]
 def as_entities(sets: Sets) -> Entities:
     """Hand entities over to torch."""
     return Entities.of(sets.values, sets.visible)
+
+
+def looks_of(env: TabletopVectorEnv) -> NDArray[np.int64]:
+    """Which of the environment's colors each object of each copy has; -1: not there. (B, N)."""
+    known, objects = colors_of(env), env.recipe.most
+    looks = np.full((env.num_envs, objects), -1, np.int64)
+    for copy, episode in enumerate(env.episodes):
+        for slot, thing in enumerate(episode.scene.objects[:objects]):
+            if thing.present:
+                looks[copy, slot] = known.index(episode.look.colors[slot])
+    return looks
 
 
 class _Story:
@@ -81,6 +93,7 @@ def play_round(
         desired=observer.coordinates(observation["desired_goal"]),
         actions=np.stack(actions, axis=1),
         rows=np.stack(rows, axis=1) if keep_rows else None,
+        looks=looks_of(env) if keep_rows else None,
         **seen.told("states", "visible", "goals"),
         **(known.told("true_states", "true_visible", "true_goals") if known is not None else {}),
     )

@@ -42,7 +42,8 @@ class TrainingConfig:
     demo_share: float = 0.5
     """Share of copies that the oracle drives, in the lanes 'demos' and 'distill'."""
     swap_goals: float = 0.0
-    """Lane 'distill': share of samples that get the goal of another episode and a new label."""
+    """Lane 'distill': share of samples that get the goal of another episode, whose objects look the
+    same, and a new label."""
     curriculum: bool = False
     """Whether to begin with the fewest objects of the range and add one whenever solved."""
     solved_at: float = 0.8
@@ -101,11 +102,10 @@ class Experiment:
 
     def __post_init__(self) -> None:
         """Refuse parts that do not go together."""
-        same = not isinstance(self.objects, tuple) and self.colors == "fixed"
         require(
-            same or self.training.swap_goals == 0,
-            "Goals can only be swapped between episodes with the same objects: give one number of "
-            "objects and fixed colors, or --swap-goals 0.",
+            self.encoder != "" or self.training.swap_goals == 0,
+            "Goals can be swapped between pictures only: from true state the goal of another "
+            "episode has other identity codes. Train with --swap-goals 0.",
         )
         require(
             not self.training.curriculum or isinstance(self.objects, tuple),
