@@ -14,7 +14,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from jostle.core.checkpoint import load  # noqa: E402
+from jostle.core.clock import SPENT, shares  # noqa: E402
 from jostle.core.errors import BadValueError, UnknownNameError  # noqa: E402
+from jostle.core.rundir import RunDir  # noqa: E402
 from jostle.presets.catalog import PRESETS  # noqa: E402
 from jostle.rollout.approach import approach  # noqa: E402
 from jostle.training.distill import imitation_loss  # noqa: E402
@@ -42,11 +44,21 @@ def rows(folder: Path) -> list[dict]:
     """What a run told, but for the clock."""
     found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert all(row.pop("seconds") > 0 for row in found)
-    return found
+    return [{key: row[key] for key in row if not key.startswith(SPENT)} for row in found]
 
 
 def quiet(row) -> None:
     del row
+
+
+def test_the_time_of_the_parts_is_that_of_the_rounds(tmp_path):
+    begin(tiny(lane="scratch"), tmp_path / "run", quiet).run()
+    told = RunDir(tmp_path / "run").rows()
+    spent = sum(value for row in told for key, value in row.items() if key.startswith(SPENT))
+    assert spent == pytest.approx(told[-1]["seconds"], rel=0.05)
+    parts = shares(told)
+    assert {"physics", "acting", "sampling", "updating", "the rest"} <= set(parts)
+    assert sum(parts.values()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("lane", ["scratch", "demos", "distill"])

@@ -83,11 +83,15 @@ class RunDir:
         with self.metrics.open("a") as lines:
             lines.write(json.dumps(row) + "\n")
 
+    def rows(self) -> list[dict[str, Any]]:
+        """All lines of metrics."""
+        text = self.metrics.read_text() if self.metrics.is_file() else ""
+        return [json.loads(line) for line in text.splitlines()]
+
     def trim(self, last: int, key: str = "round") -> None:
         """Drop the lines whose `key` is beyond `last`: a resumed run writes them again."""
         if self.metrics.is_file():
-            rows = [json.loads(line) for line in self.metrics.read_text().splitlines()]
-            kept = [row for row in rows if row[key] <= last]
+            kept = [row for row in self.rows() if row[key] <= last]
             text = "".join(json.dumps(row) + "\n" for row in kept)
             fresh = self.metrics.with_suffix(".part")
             fresh.write_text(text)

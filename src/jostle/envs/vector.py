@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from jostle.core.clock import CLOCK
 from jostle.core.errors import DivergedWarning, require
 from jostle.envs.goal_photo import goal_shot
 from jostle.envs.observe import StateReader
@@ -101,7 +102,8 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         if again.any():
             copies = np.flatnonzero(again)
             self._begin(copies, [self.recipe.draw(self._rngs[copy]) for copy in copies])
-        failures = self._physics.act(wanted, ~again)
+        with CLOCK("physics"):
+            failures = self._physics.act(wanted, ~again)
         observation = self._observe()
         rewards = self.compute_reward(observation["achieved_goal"], observation["desired_goal"], {})
         rewards = np.where(again, np.float32(0), rewards)
@@ -268,7 +270,8 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
             views = len(self.recipe.look.cameras)
             world = build(self.recipe.scene)
             self._studios[size] = Studio(world, views, size, self.options.threads)
-        return self._studios[size].draw(shots)
+        with CLOCK("drawing"):
+            return self._studios[size].draw(shots)
 
     def _report(self, failures: dict[int, str]) -> None:
         texts = "; ".join(f"copy {copy}: {reason}" for copy, reason in failures.items())

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from jostle.core.clock import CLOCK
 from jostle.core.errors import BadValueError
 from jostle.core.protocols import Observation
 from jostle.particles.catalog import Encoder
@@ -107,9 +108,10 @@ class PixelObserver:
         return Sets(values, visible)
 
     def _see(self, frames: NDArray[np.uint8]) -> Sets:
-        parts = [
-            self._encoder.encode(torch.from_numpy(frames[start : start + _AT_ONCE]))
-            for start in range(0, len(frames), _AT_ONCE)
-        ]
-        values, visible = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
+        with CLOCK("encoding"):
+            parts = [
+                self._encoder.encode(torch.from_numpy(frames[start : start + _AT_ONCE]))
+                for start in range(0, len(frames), _AT_ONCE)
+            ]
+            values, visible = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
         return Sets(values * visible[..., None], visible)

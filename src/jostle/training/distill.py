@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from jostle.core.clock import CLOCK
 from jostle.core.entities import Entities, joined
 from jostle.core.protocols import Policy
 from jostle.core.rundir import RunDir
@@ -65,9 +66,11 @@ class DistillLoop(Rounds):
         return row | self._fit(int(training.copies * shop.steps * training.updates_per_step))
 
     def _choose(self, observation: Observation, state: Sets, goal: Sets) -> NDArray[np.float32]:
-        labels = self._teacher.act(observation)
+        with CLOCK("teacher"):
+            labels = self._teacher.act(observation)
         self._labels.append(labels)
-        own = self.shop.agent.act(as_entities(state), as_entities(goal))
+        with CLOCK("acting"):
+            own = self.shop.agent.act(as_entities(state), as_entities(goal))
         actions = np.where(self._led[:, None], labels, own)
         return self._shake(actions)
 
@@ -103,20 +106,24 @@ class DistillLoop(Rounds):
         answers = []
         for start in range(0, len(rows), copies):
             some = np.arange(start, start + copies) % len(rows)
-            told = self._teacher.act({"observation": rows[some], "desired_goal": desired[some]})
-            answers.append(told)
+            with CLOCK("teacher"):
+                answers.append(
+                    self._teacher.act({"observation": rows[some], "desired_goal": desired[some]})
+                )
         return np.concatenate(answers)[: len(rows)]
 
     def _fit(self, updates: int) -> dict[str, float]:
         agent, total = self.shop.agent, 0.0
         for _ in range(updates):
             self.pace()
-            state, goal, labels = self._lesson()
-            state, goal = agent.actor_sees(state), agent.actor_sees(goal)
-            loss = imitation_loss(agent.actor(state, goal), labels)
-            agent.actor_optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            agent.actor_optimizer.step()
+            with CLOCK("sampling"):
+                state, goal, labels = self._lesson()
+            with CLOCK("updating"):
+                state, goal = agent.actor_sees(state), agent.actor_sees(goal)
+                loss = imitation_loss(agent.actor(state, goal), labels)
+                agent.actor_optimizer.zero_grad(set_to_none=True)
+                loss.backward()  # type: ignore[no-untyped-call]
+                agent.actor_optimizer.step()
             agent.updates += 1
             total += float(loss.detach())
         return {"updates": agent.updates, "imitation_loss": total / max(updates, 1)}

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from jostle.agents.explore import Approaches, explore, uniform
+from jostle.core.clock import CLOCK
 from jostle.core.rundir import RunDir
 from jostle.envs.vector import Observation
 from jostle.oracles.catalog import oracle
@@ -46,7 +47,10 @@ class OnlineLoop(Rounds):
         logs: list[dict[str, torch.Tensor]] = []
         for _ in range(updates):
             self.pace()
-            logs.append(agent.update(sampler.sample(self.experiment.td3.batch)))
+            with CLOCK("sampling"):
+                batch = sampler.sample(self.experiment.td3.batch)
+            with CLOCK("updating"):
+                logs.append(agent.update(batch))
         agent.end_round()
         keys = sorted({key for log in logs for key in log})
         means = {
@@ -60,7 +64,8 @@ class OnlineLoop(Rounds):
         if episodes < training.warmup_episodes:
             actions = uniform(training.copies, 3, rng, config.sigma)
         else:
-            chosen = self.shop.agent.act(as_entities(state), as_entities(goal))
+            with CLOCK("acting"):
+                chosen = self.shop.agent.act(as_entities(state), as_entities(goal))
             actions = explore(chosen, config, episodes, rng)
         if config.approach > 0:
             rows = observation["observation"]  # (B, 1+N, F)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from jostle.agents.saving import weights
 from jostle.core.checkpoint import save
+from jostle.core.clock import CLOCK, SPENT
 from jostle.core.entities import Entities
 from jostle.core.rundir import RunDir
 from jostle.core.telemetry import Telemetry
@@ -55,10 +56,13 @@ class Rounds(ABC):
         """Train until the budget is spent."""
         training = self.experiment.training
         while self.counters["env_steps"] < training.env_steps:
+            CLOCK.take()
             start = time.monotonic()
-            told = self.round()
+            with CLOCK("the rest"):
+                told = self.round()
             self.counters["seconds"] += time.monotonic() - start
-            row = {**told, **self.counters}
+            spent = {f"{SPENT}{part}": seconds for part, seconds in CLOCK.take().items()}
+            row = {**told, **spent, **self.counters}
             number = self.counters["round"]
             done = self.counters["env_steps"] >= training.env_steps
             if number % training.examine_every == 0 or done:
@@ -68,6 +72,10 @@ class Rounds(ABC):
             if number % training.save_every == 0 or done:
                 save_run(self._run, self.shop, self.counters)
         self._telemetry.close()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What was told of every round so far."""
+        return self._run.rows()
 
     def save(self) -> None:
         """Write a checkpoint of this moment (between two rounds)."""

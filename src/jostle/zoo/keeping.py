@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jostle.core.checkpoint import load
+from jostle.core.clock import shares
 from jostle.core.errors import BadValueError, JostleError
 from jostle.core.rundir import RunDir
 from jostle.evaluation.compare import compare
@@ -51,6 +52,7 @@ def _keep(name: str, run: RunDir, score: Examination, zoo: Path) -> None:
     target = zoo / f"{name}.safetensors"
     experiment, _ = recall(run.best)
     low, high = score.interval()
+    spent = shares(run.rows())
     source = "pixels" if experiment.encoder else "true state"
     facts = {
         "task": f"{score.task}, {score.objects} objects, {source}",
@@ -62,6 +64,7 @@ def _keep(name: str, run: RunDir, score: Examination, zoo: Path) -> None:
         "episodes": f"{len(score.episodes)}, set {score.digest}",
         "trained with": _command(experiment),
         "history": chapters(load(run.best)[1].get("history", [])),
+        "where the time went": ", ".join(f"{p} {100 * s:.0f} %" for p, s in spent.items()),
         "provenance": json.loads((run.path / "provenance.json").read_text()),
     }
     notes = (
