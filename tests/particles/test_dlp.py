@@ -12,8 +12,10 @@ from synthetic import TINY, squares  # noqa: E402
 from jostle.core import checkpoint  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.core.particles import Particles  # noqa: E402
+from jostle.particles.catalog import build, telling_less  # noqa: E402
 from jostle.particles.config import DLPConfig  # noqa: E402
 from jostle.particles.dlp import DLP  # noqa: E402
+from jostle.particles.vae import LITE_VAE  # noqa: E402
 
 SMALL_PAPER = replace(DLPConfig(), image=64, patch=16, proposals=12, particles=8, glimpse=16)
 MODELS = {
@@ -261,3 +263,18 @@ def test_weights_survive_a_checkpoint(name, tmp_path):
     checkpoint.fill(other, tensors, "", "the particles")
     assert (other.encode(seen).values == made.encode(seen).values).all()
     assert (other.reconstruct(seen) == made.reconstruct(seen)).all()
+
+
+@pytest.mark.parametrize(("hidden", "width"), [("scale", 7), ("depth", 8), ("mask", 9)])
+def test_an_encoder_that_tells_less_says_the_rest_as_before(hidden, width):
+    full, seen = model("lite").eval(), frames("lite")
+    less = telling_less(full, (hidden,))
+    one, two = full.encode(seen), less.encode(seen)
+    assert two.shape == (1, TINY.particles, width) == (1, *less.shape)
+    assert (one.values[..., :2] == two.values[..., :2]).all()
+    assert two.visible.all() if hidden == "mask" else (one.visible == two.visible).all()
+
+
+def test_only_particles_can_tell_less():
+    with pytest.raises(BadValueError, match="'vae'"):
+        telling_less(build("vae", LITE_VAE), ("scale",))

@@ -29,7 +29,13 @@ def test_entities_begin_with_the_place_and_are_visible_from_the_threshold_on():
     assert seen.values.shape == (2, 2, 5, 9)
     assert (seen.values[..., :2] == whole.place).all()
     assert (seen.visible == (whole.transparency >= 0.5)).all()
-    assert whole.entities(0.5, keep_transparency=True).values.shape == (2, 2, 5, 10)
+    assert whole.entities(0.5, hidden=()).values.shape == (2, 2, 5, 10)
+
+
+def test_what_is_hidden_leaves_the_other_columns_as_they_are():
+    whole = Particles(torch.rand(2, 2, 5, 10))
+    bare = whole.entities(0.5, hidden=("scale", "depth", "transparency")).values
+    assert (bare == torch.cat((whole.place, whole.features), dim=-1)).all()
 
 
 def test_what_is_too_narrow_for_a_particle_is_refused():

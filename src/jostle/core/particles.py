@@ -6,6 +6,7 @@ are vertical first. A place is in [-1, 1] where ±1 are the centers of the borde
 a logit, and its sigmoid is the part of the image's side that the particle covers.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
@@ -14,8 +15,9 @@ from torch import Tensor
 from jostle.core.entities import Entities
 from jostle.core.errors import require
 
-ATTRIBUTES = 6
-"""Columns besides the features: place 2, scale 2, depth 1, transparency 1."""
+_WIDTHS = {"place": 2, "scale": 2, "depth": 1, "transparency": 1}
+ATTRIBUTES = sum(_WIDTHS.values())
+"""Columns besides the features."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,20 @@ class Particles:
         """How much it is there (z_t): 0 is not at all, 1 is fully; (..., K)."""
         return self.values[..., -1]
 
-    def entities(self, threshold: float, keep_transparency: bool = False) -> Entities:
+    def entities(self, threshold: float, hidden: Collection[str] = ("transparency",)) -> Entities:
         """Entities (..., K, D): those with transparency below `threshold` are not visible.
 
-        As in the released code, transparency is the mask and no feature, unless it is kept.
+        Args:
+            threshold: Transparency from which on a particle can be seen.
+            hidden: Attributes that are no features of the entity; in the released code that is
+                transparency, which is the mask.
         """
-        visible = self.transparency >= threshold
-        return Entities(self.values if keep_transparency else self.values[..., :-1], visible)
+        told = {"scale": self.scale, "depth": self.values[..., 4:5], "features": self.features,
+                "transparency": self.values[..., -1:]}  # fmt: skip
+        shown = [part for name, part in told.items() if name not in hidden]
+        return Entities(torch.cat([self.place, *shown], dim=-1), self.transparency >= threshold)
+
+
+def shown_width(hidden: Collection[str]) -> int:
+    """Columns of an entity besides the features, without the attributes that are hidden."""
+    return sum(width for name, width in _WIDTHS.items() if name not in hidden)

@@ -1,6 +1,7 @@
 """Every encoder by name: three kinds, each in the paper's size and in a lite one."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -89,6 +90,27 @@ def build(kind: str, config: EncoderConfig) -> Model:
     model: Any = KINDS[kind].model
     made: Model = model(config)
     return made
+
+
+def telling_less(model: Model, hidden: Collection[str]) -> Model:
+    """The same particles without attributes: 'scale', 'depth', or 'mask' (then all are seen)."""
+    if not hidden:
+        return model
+    require(
+        isinstance(model, DLP),
+        f"Only particles have {', '.join(hidden)} to hide; this encoder is a "
+        f"'{kind_of(model.config)}'.",
+    )
+    assert isinstance(model.config, DLPConfig)
+    config = replace(
+        model.config,
+        keep_scale=model.config.keep_scale and "scale" not in hidden,
+        keep_depth=model.config.keep_depth and "depth" not in hidden,
+        visible_above=0.0 if "mask" in hidden else model.config.visible_above,
+    )
+    made = build("dlp", config)
+    made.load_state_dict(model.state_dict())
+    return made.requires_grad_(False).eval()
 
 
 def kind_of(config: EncoderConfig) -> str:

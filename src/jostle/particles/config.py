@@ -138,6 +138,10 @@ class DLPConfig:
     """Transparency from which on a particle is a visible entity."""
     keep_transparency: bool = False
     """Whether transparency stays a feature of the entity (the released code drops it)."""
+    keep_scale: bool = True
+    """Whether agents are told how large a particle is."""
+    keep_depth: bool = True
+    """Whether agents are told how deep it lies."""
 
     def __post_init__(self) -> None:
         """Refuse sizes that do not fit each other."""
@@ -171,6 +175,13 @@ class DLPConfig:
     def patches(self) -> int:
         """Patches of an image."""
         return (self.image // self.patch) ** 2
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Attributes that are no features of the entity."""
+        kept = {"scale": self.keep_scale, "depth": self.keep_depth}
+        kept["transparency"] = self.keep_transparency
+        return tuple(name for name, shown in kept.items() if not shown)
 
     @property
     def anchor(self) -> float:

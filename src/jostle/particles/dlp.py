@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from jostle.core.entities import Entities
-from jostle.core.particles import Particles
+from jostle.core.particles import Particles, shown_width
 from jostle.particles.background import BackgroundDecoder, BackgroundEncoder, BackgroundImages
 from jostle.particles.beliefs import Normal, chamfer
 from jostle.particles.blocks import start
@@ -58,8 +58,7 @@ class DLP(nn.Module):
     @property
     def shape(self) -> tuple[int, int]:
         """Entities per view and width of an entity."""
-        width = 5 + self.config.features + (1 if self.config.keep_transparency else 0)
-        return self.config.particles, width
+        return self.config.particles, self.config.features + shown_width(self.config.hidden)
 
     @torch.no_grad()
     def particles(self, frames: Tensor, above: float = 0.0) -> Particles:
@@ -74,7 +73,7 @@ class DLP(nn.Module):
     def encode(self, frames: Tensor) -> Entities:
         """Entities (B, V, K, D) of frames (B, V, H, W, 3) uint8; deterministic."""
         particles = self.particles(frames, self.config.visible_above)
-        return particles.entities(self.config.visible_above, self.config.keep_transparency)
+        return particles.entities(self.config.visible_above, self.config.hidden)
 
     @torch.no_grad()
     def reconstruct(self, frames: Tensor) -> Tensor:

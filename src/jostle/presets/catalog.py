@@ -1,6 +1,7 @@
 """Every preset by name: task x method, in the paper's settings and in ours for two cores."""
 
 from dataclasses import replace
+from typing import Literal
 
 from jostle.agents.config import ExploreConfig, TD3Config
 from jostle.core.catalog import Catalog
@@ -146,6 +147,11 @@ def _front(experiment: Experiment) -> Experiment:
     return replace(experiment, name=f"{experiment.name}-front", cameras=("front",))
 
 
+def _hiding(experiment: Experiment, what: Literal["scale", "depth", "mask"]) -> Experiment:
+    """Particles without one of their attributes."""
+    return replace(experiment, name=f"{experiment.name}-no-{what}", hide=(what,))
+
+
 def _vector(experiment: Experiment) -> Experiment:
     """The paper's unstructured image baseline: one vector per view, no sets."""
     mlp = _mlp(experiment)
@@ -176,6 +182,8 @@ def _all() -> dict[str, Experiment]:
     rivals = (_vector, _slots, _front)
     found += [make(_pixels_distill(name)) for name in fixed for make in rivals]
     found += [_colors(_pixels_distill(name)) for name in ("one-cube", "two-cubes", "three-cubes")]
+    two = _pixels_distill("two-cubes")
+    found += [_hiding(two, "scale"), _hiding(two, "depth"), _hiding(two, "mask")]
     found += [_mlp(make(name)) for name in fixed for make in (_fast, _distill)]
     found += [_smorl(make(name)) for name in fixed for make in (_fast, _paper)]
     return {experiment.name: experiment for experiment in found}

@@ -85,6 +85,8 @@ class Experiment:
     """What to see with: a name of the zoo, a run or a file of an encoder; nothing: true state."""
     cameras: tuple[str, ...] = ("front", "side")
     """Through which cameras, in the order the encoder was trained with; with an encoder only."""
+    hide: tuple[Literal["scale", "depth", "mask"], ...] = ()
+    """Attributes of particles to do without: scale, depth, mask (then all particles are seen)."""
     colors: Literal["fixed", "random"] = "fixed"
     """Colors of the objects: the task's own, or drawn from six for each episode."""
     seed: int = 0
@@ -140,7 +142,7 @@ def read_experiment(fields: dict[str, Any]) -> Experiment:
             "Go on with it by 'jostle pretrain --resume'."
         )
     made = dict(fields)
-    for name in ("objects", "cameras"):
+    for name in ("objects", "cameras", "hide"):
         if isinstance(made.get(name), list):
             made[name] = tuple(made[name])
     for part, kind in _PARTS.items():

@@ -11,7 +11,7 @@ from jostle.core.protocols import Policy
 from jostle.core.rundir import RunDir
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
-from jostle.particles.catalog import Model
+from jostle.particles.catalog import Model, telling_less
 from jostle.particles.saving import load_encoder, save_encoder
 from jostle.training.distill import DistillLoop
 from jostle.training.experiment import Experiment, differences, read_experiment
@@ -53,7 +53,9 @@ def begin(
 ) -> Rounds:
     """Start a new run; `weights`, a file or a run, gives what networks it has to start from."""
     run = RunDir(folder)
-    encoder = look(experiment.encoder) if experiment.encoder else None
+    encoder = None
+    if experiment.encoder:
+        encoder = telling_less(look(experiment.encoder), experiment.hide)
     shop = open_workshop(experiment, encoder)
     history: list[dict[str, Any]] = []
     if weights is not None:
