@@ -1,6 +1,7 @@
 """Every verb, as a user types it."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -101,6 +102,22 @@ def test_a_table_plays_only_what_it_has_not_measured(tmp_path):
     answer = jostle(*words, cwd=tmp_path)
     assert answer.returncode == 2
     assert "--afresh" in answer.stderr
+
+
+def test_a_table_remembers_whose_weights_are_gone(tmp_path):
+    from jostle.zoo.shelf import shelf
+
+    recipe, out = tmp_path / "study.toml", tmp_path / "study"
+    rows = '[[row]]\nagent = "guest"\ntask = "OneCube"\nqueued = "one-cube-state"\n'
+    recipe.write_text(f'title = "A study"\n{rows}')
+    words = ["table", str(recipe), "--episodes", "4", "--copies", "4", "--out", str(out)]
+    shutil.copyfile(shelf()["one-cube-state"].weights, tmp_path / "guest")
+    jostle(*words, cwd=tmp_path)
+    with_weights = out.with_suffix(".md").read_text()
+    assert "| guest | OneCube | 1 |" in with_weights
+    (tmp_path / "guest").unlink()
+    jostle(*words, cwd=tmp_path)
+    assert out.with_suffix(".md").read_text() == with_weights
 
 
 def test_doctor_is_content_here():

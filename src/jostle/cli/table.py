@@ -1,6 +1,7 @@
 """`jostle table RECIPE`: all results of a study in one table, beside the paper's."""
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from jostle.core.errors import BadValueError
 from jostle.evaluation.examine import Examination
 from jostle.evaluation.scores import digest, key, read_scores, write_scores
 from jostle.oracles.catalog import SCRIPTED
+from jostle.reports.scaling import draw_scaling, told
 from jostle.reports.tables import study
 from jostle.zoo.agents import file_for, history_of
 from jostle.zoo.shelf import agents, chapters
@@ -66,7 +68,7 @@ def run(argv: list[str]) -> None:
     played: list[Examination] = []
     for row in rows:
         if row.queued and not _is_there(row.agent):
-            lines.append({**vars(row), "waits": True})
+            lines.append(_remembered(row, stored.values()) or {**vars(row), "waits": True})
             continue
         episodes = row.episodes or config.episodes
         line = _named(row, episodes)
@@ -85,12 +87,28 @@ def run(argv: list[str]) -> None:
             stored[key(line)] = lines[-1]
             write_scores(store, stored.values())
     text = f"# {title}\n\nMade by `jostle table {' '.join(argv)}`.\n\n{study(lines)}"
+    text += _scaling(lines, config.out)
     text += f"\n{notes.strip()}\n" if notes else ""
     print(text)
     if config.out is not None:
         if store is not None:
             write_scores(store, [line for line in lines if not line.get("waits")])
         write_results(config.out, text, played)
+
+
+def _scaling(lines: list[dict[str, Any]], out: Path | None) -> str:
+    """What the number of cubes does to agents that met several, with a picture beside OUT.md."""
+    text = told(lines)
+    if not text:
+        return ""
+    if out is None:
+        return f"\n{text}\n"
+    picture = out.parent / "curves" / f"{out.name}-by-cubes.png"
+    try:
+        draw_scaling(lines, picture)
+    except ImportError:  # the picture is a nicety
+        return f"\n{text}\n"
+    return f"\n{text}\n\n![average return against the number of cubes](curves/{picture.name})\n"
 
 
 def _on_cards() -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -103,6 +121,15 @@ def _on_cards() -> dict[tuple[Any, ...], dict[str, Any]]:
 
 def _is_there(agent: str) -> bool:
     return agent in SCRIPTED or agent in agents() or Path(agent).exists()
+
+
+def _remembered(row: Row, stored: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    """Scores of an agent that has been here once and whose weights were not kept."""
+    wanted = (row.agent, row.task, row.objects, row.colors)
+    for line in stored:
+        if (line["agent"], line["task"], line["wanted_objects"], line["colors"]) == wanted:
+            return {**line, "paper": row.paper, "target": row.target}
+    return None
 
 
 def _named(row: Row, episodes: int) -> dict[str, Any]:
