@@ -9,8 +9,10 @@ def row(agent: str, objects: int, value: float, task: str = "NCubes") -> dict:
     return {"agent": agent, "objects": objects, "average_return": value, "task": task}
 
 
-STUDY = [row("a", 3, -0.7), row("a", 1, -0.3), row("a", 2, -0.5), row("b", 1, -0.1),
-         row("a", 3, -9.0, "AdjacentGoals"), {"agent": "c", "task": "NCubes", "waits": True}]  # fmt: skip
+STUDY = [
+    row("a", 3, -0.7), row("a", 1, -0.3), row("a", 2, -0.5), row("b", 1, -0.1),
+    row("a", 3, -9.0, "AdjacentGoals"), {"agent": "c", "task": "NCubes", "waits": True},
+]  # fmt: skip
 
 
 def test_a_straight_line_is_found_and_fully_explained():
