@@ -69,6 +69,7 @@ def test_every_lane_trains_and_writes_a_run(lane, tmp_path):
     assert "success" in found[2]
     assert found[-1]["updates"] > 0
     assert (tmp_path / "run/checkpoints/best.safetensors").is_file()
+    assert load(tmp_path / "run/checkpoints/final.safetensors")[1]["history"][0]["env_steps"] == 720
     told = json.loads((tmp_path / "run/provenance.json").read_text())
     assert told["packages"]["torch"] == torch.__version__
 

@@ -23,6 +23,8 @@ class ZooConfig:
     """Folder of the run to add."""
     episodes: int = 400
     """Fixed episodes on which new and old agents are compared."""
+    final: bool = False
+    """Take an agent's weights of the last examination instead of those of the best one."""
     probe: tuple[Path, ...] = ()
     """Folders of frames with truth on which new and old encoders are compared."""
 
@@ -38,7 +40,7 @@ def run(argv: list[str]) -> None:
     if config.what == "add":
         require(bool(config.name) and config.run is not None, "Say: jostle zoo add NAME RUN.")
         assert config.run is not None
-        _add(config.name, RunDir(config.run), config.episodes, config.probe)
+        _add(config, RunDir(config.run))
         return
     held = shelf()
     for entry in held.values():
@@ -47,11 +49,11 @@ def run(argv: list[str]) -> None:
         print("The shelf is empty.")
 
 
-def _add(name: str, run: RunDir, episodes: int, probe: tuple[Path, ...]) -> None:
+def _add(config: ZooConfig, run: RunDir) -> None:
     from jostle.zoo.keeping import keep_if_better
     from jostle.zoo.keeping_encoders import is_encoder_run, keep_encoder_if_better
 
     if is_encoder_run(run):
-        keep_encoder_if_better(name, run, print, folders=probe)
+        keep_encoder_if_better(config.name, run, print, folders=config.probe)
     else:
-        keep_if_better(name, run, print, episodes=episodes)
+        keep_if_better(config.name, run, print, episodes=config.episodes, final=config.final)

@@ -41,6 +41,11 @@ class RunDir:
         """Weights of the best examination so far."""
         return self.path / "checkpoints" / "best.safetensors"
 
+    @property
+    def final(self) -> Path:
+        """Weights of the last examination: steadier than the best of many short ones."""
+        return self.path / "checkpoints" / "final.safetensors"
+
     def check_new(self) -> None:
         """Refuse a folder that holds a run already."""
         if self.experiment.exists():

@@ -3,6 +3,7 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from jostle.core.clock import CLOCK, SPENT
 from jostle.core.entities import Entities
 from jostle.core.rundir import RunDir
 from jostle.core.telemetry import Telemetry
+from jostle.evaluation.examine import Examination
 from jostle.particles.saving import describe, tensors_of
 from jostle.replay.ring import Episodes
 from jostle.rollout.collect import as_entities
@@ -134,19 +136,25 @@ class Rounds(ABC):
         score = found.mean("success")
         if score >= self.counters["best"]:
             self.counters["best"] = score
-            meta = {
-                "experiment": self.experiment.to_dict(),
-                "score": found.summary(),
-                "history": [*self._run.read_history(), self._chapter()],
-            }
-            tensors = weights(self.shop.agent)
-            if self.shop.agent.eyes is not None:  # an agent takes its eyes along
-                tensors |= tensors_of(self.shop.agent.eyes)
-                meta["eyes"] = describe(self.shop.agent.eyes)
-            save(self._run.best, tensors, meta)
+            self._keep(self._run.best, found)
+        if self.counters["env_steps"] >= self.experiment.training.env_steps:
+            self._keep(self._run.final, found)
         self._rise(score)
         names = ("success", "success_fraction", "average_distance", "average_return")
         return {**{name: found.mean(name) for name in names}, "best": self.counters["best"]}
+
+    def _keep(self, path: Path, found: Examination) -> None:
+        """Write the agent as it is now, with what an examination found."""
+        meta = {
+            "experiment": self.experiment.to_dict(),
+            "score": found.summary(),
+            "history": [*self._run.read_history(), self._chapter()],
+        }
+        tensors = weights(self.shop.agent)
+        if self.shop.agent.eyes is not None:  # an agent takes its eyes along
+            tensors |= tensors_of(self.shop.agent.eyes)
+            meta["eyes"] = describe(self.shop.agent.eyes)
+        save(path, tensors, meta)
 
 
 def _flat(states: NDArray[np.float32], visible: NDArray[np.bool_]) -> Entities:

@@ -23,12 +23,23 @@ Tell = Callable[[str], None]
 
 
 def keep_if_better(
-    name: str, run: RunDir, tell: Tell, zoo: Path = FOLDER, episodes: int = 400
+    name: str,
+    run: RunDir,
+    tell: Tell,
+    zoo: Path = FOLDER,
+    episodes: int = 400,
+    final: bool = False,
 ) -> float:
-    """Compare a run's best with the shelf's weights on the same episodes; returns the better."""
-    if not run.best.exists():
-        raise BadValueError(f"Nothing was examined yet in {run.path}: train a little longer.")
-    fresh = _examine(run.best, episodes)
+    """Compare a run's best (or final) weights with the shelf's on the same episodes.
+
+    Returns:
+        The success of the better ones.
+    """
+    weights = run.final if final else run.best
+    if not weights.exists():
+        missing = "The run has not come to its end" if final else "Nothing was examined yet"
+        raise BadValueError(f"{missing} in {run.path}: train a little longer.")
+    fresh = _examine(weights, episodes)
     held = shelf(zoo).get(name)
     if held is not None:
         old = _examine(held.weights, episodes)
@@ -36,7 +47,7 @@ def keep_if_better(
         tell(f"{name}: {paired.verdict('new', 'old')}")
         if paired.only_first <= paired.only_second:
             return old.mean("success")
-    _keep(name, run, fresh, zoo)
+    _keep(name, run, weights, fresh, zoo)
     tell(f"{name}: kept, success {fresh.mean('success'):.3f}")
     return fresh.mean("success")
 
@@ -46,13 +57,13 @@ def _examine(weights: Path, episodes: int) -> Examination:
     return examine_agent(experiment, agent, episodes, seed=0, copies=100)
 
 
-def _keep(name: str, run: RunDir, score: Examination, zoo: Path) -> None:
+def _keep(name: str, run: RunDir, weights: Path, score: Examination, zoo: Path) -> None:
     """Put weights, card and curve on the shelf; the weights appear last and at once."""
     zoo.mkdir(parents=True, exist_ok=True)
     target = zoo / f"{name}.safetensors"
-    experiment, _ = recall(run.best)
+    experiment, _ = recall(weights)
     low, high = score.interval()
-    spent = shares(run.rows())
+    spent = ", ".join(f"{part} {100 * s:.0f} %" for part, s in shares(run.rows()).items())
     source = "pixels" if experiment.encoder else "true state"
     facts = {
         "task": f"{score.task}, {score.objects} objects, {source}",
@@ -63,8 +74,8 @@ def _keep(name: str, run: RunDir, score: Examination, zoo: Path) -> None:
         "average distance": f"{score.mean('average_distance'):.4f}",
         "episodes": f"{len(score.episodes)}, set {score.digest}",
         "trained with": _command(experiment),
-        "history": chapters(load(run.best)[1].get("history", [])),
-        "where the time went": ", ".join(f"{p} {100 * s:.0f} %" for p, s in spent.items()),
+        "history": chapters(load(weights)[1].get("history", [])),
+        **({"where the time went": spent} if spent else {}),
         "provenance": json.loads((run.path / "provenance.json").read_text()),
     }
     notes = (
@@ -81,10 +92,10 @@ def _keep(name: str, run: RunDir, score: Examination, zoo: Path) -> None:
         facts,
         notes,
     )
-    shutil.copyfile(run.best, target.with_suffix(".part"))
+    shutil.copyfile(weights, target.with_suffix(".part"))
     named = {
         "agent": name,
-        "weights": digest(run.best),
+        "weights": digest(weights),
         "wanted_objects": experiment.objects,
         "colors": experiment.colors,
     }
