@@ -64,7 +64,7 @@ def training(options: Options, folder: Path) -> Rounds:
 
 
 def collecting(row: dict[str, Any], options: Options) -> float:
-    """Environment steps per second of a round without its sampling and updating."""
+    """Environment steps per second of a round without its teacher, sampling and updating."""
     spent = {name: value for name, value in row.items() if name.startswith(SPENT)}
     learning = ("sampling", "updating", "teacher")  # who teaches is asked in updates above all
     rest = sum(spent.values()) - sum(spent.get(f"{SPENT}{part}", 0.0) for part in learning)
@@ -104,7 +104,7 @@ def main() -> None:
     tokens = batch.state.visible.sum((1, 2)).float().mean().item()
     rows = [
         ("Collecting, two views: environment steps per second", f"{speed:.0f}", "≥ 75",
-         f"{options.copies} copies, drawn and encoded"),
+         f"{options.copies} copies, drawn and encoded, no teacher"),
         ("Update: masked / packed", f"{ratio:.2f}", "≥ 1.5",
          f"{1e3 * min(step['masked']):.0f} ms / {1e3 * min(step['packed']):.0f} ms, "
          f"batch {preset.td3.batch}"),

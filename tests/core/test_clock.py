@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from jostle.core.clock import Clock, shares
+from jostle.core.clock import Clock, shares, time_told
 
 
 def test_parts_inside_parts_are_counted_once():
@@ -41,3 +41,4 @@ def test_shares_add_up_to_one_with_the_largest_first():
     rows = [{"spent_a": 1.0, "spent_b": 2.0, "round": 1}, {"spent_b": 1.0, "round": 2}]
     assert shares(rows) == {"b": 0.75, "a": 0.25}
     assert shares([{"round": 1}]) == {}
+    assert time_told(rows) == "b 75 %, a 25 %"

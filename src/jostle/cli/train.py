@@ -9,7 +9,7 @@ import tyro
 from tqdm import tqdm
 
 from jostle.cli.stopping import Stopper
-from jostle.core.clock import shares
+from jostle.core.clock import time_told
 from jostle.core.errors import BadValueError
 from jostle.presets.catalog import PRESETS
 from jostle.training.experiment import Experiment
@@ -98,8 +98,8 @@ def run(argv: list[str]) -> None:
         weights = None if config.start is None else weights_for(config.start)
         rounds = begin(config.experiment, folder, bar, weights, agent_for, look)
     finished = bar.watch(rounds)
-    parts = shares(rounds.rows())
-    print("where the time went:", ", ".join(f"{part} {100 * s:.0f} %" for part, s in parts.items()))
+    if spent := time_told(rounds.rows()):
+        print(f"where the time went: {spent}")
     if finished:
         print(f"done: {folder} (best success while training {rounds.counters['best']:.3f})")
     else:

@@ -51,3 +51,8 @@ def shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     whole = sum(total.values()) or 1.0
     parts = sorted(total, key=lambda part: -total[part])
     return {part: total[part] / whole for part in parts}
+
+
+def time_told(rows: Iterable[Mapping[str, Any]]) -> str:
+    """The same in one line; empty if nothing was counted."""
+    return ", ".join(f"{part} {100 * share:.0f} %" for part, share in shares(rows).items())

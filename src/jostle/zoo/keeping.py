@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jostle.core.checkpoint import load
-from jostle.core.clock import shares
+from jostle.core.clock import time_told
 from jostle.core.errors import BadValueError, JostleError
 from jostle.core.rundir import RunDir
 from jostle.evaluation.compare import compare
@@ -63,7 +63,7 @@ def _keep(name: str, run: RunDir, weights: Path, score: Examination, zoo: Path) 
     target = zoo / f"{name}.safetensors"
     experiment, _ = recall(weights)
     low, high = score.interval()
-    spent = ", ".join(f"{part} {100 * s:.0f} %" for part, s in shares(run.rows()).items())
+    spent = time_told(run.rows())
     source = "pixels" if experiment.encoder else "true state"
     facts = {
         "task": f"{score.task}, {score.objects} objects, {source}",
@@ -78,9 +78,9 @@ def _keep(name: str, run: RunDir, weights: Path, score: Examination, zoo: Path) 
         **({"where the time went": spent} if spent else {}),
         "provenance": json.loads((run.path / "provenance.json").read_text()),
     }
-    notes = (
-        f"Scored by `jostle evaluate {name} --task {score.task} --episodes {len(score.episodes)}`."
-    )
+    colors = " --colors random" if experiment.colors == "random" else ""
+    played = f"--task {score.task}{colors} --episodes {len(score.episodes)}"
+    notes = f"Scored by `jostle evaluate {name} {played}`."
     try:
         curve = draw_curves({name: read_curve(run.metrics)}, target.with_suffix(".png"))
         notes += f"\n\n![success while training]({curve.name})"
