@@ -83,6 +83,17 @@ def test_adjacent_goals_are_one_l_shape_or_any_connected_one():
     assert len(shapes) > 5
 
 
+def test_mixed_goals_touch_half_of_the_time():
+    mixed = recipe("MixedGoals")
+    touching = 0
+    for seed in range(200):
+        goal = mixed.draw(np.random.default_rng(seed)).goal[:, :2]
+        gap = np.linalg.norm(goal[:, None] - goal[None], axis=-1) + np.eye(3)
+        touching += np.allclose(gap.min(1), 0.04)
+        assert gap.min() >= 0.04 - 1e-9
+    assert 75 < touching < 125
+
+
 def test_ordered_push_starts_clear_of_the_walls_and_flips_a_coin():
     drawn = recipe("OrderedPush")
     rear = []
@@ -183,6 +194,7 @@ def test_paper_horizons():
         (lambda: recipe("ThreeCube"), UnknownNameError, "ThreeCubes"),
         (lambda: recipe("AdjacentGoals", {"arangement": 1}), UnknownNameError, "arrangement"),
         (lambda: recipe("AdjacentGoals", {"arrangement": "round"}), BadValueError, "'fixed'"),
+        (lambda: recipe("AdjacentGoals", {"share": 1.5}), BadValueError, r"\[0, 1\]"),
         (lambda: recipe("ThreeCubes", variations=(Shape("strr"),)), UnknownNameError, "star"),
         (lambda: recipe("ThreeCubes", variations=(Camera("top"),)), UnknownNameError, "camera"),
         (lambda: recipe("ThreeCubes", variations=(Size(x=-2.0),)), BadValueError, "scale"),

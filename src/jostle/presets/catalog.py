@@ -16,6 +16,7 @@ _BUDGETS: dict[str, tuple[str, int | tuple[int, int] | None, int, int, int, int]
     "three-cubes": ("ThreeCubes", None, 6_000_000, 200_000, 24_000, 32_000),
     "cubes": ("NCubes", (1, 3), 6_000_000, 200_000, 24_000, 32_000),
     "adjacent-goals": ("AdjacentGoals", None, 6_000_000, 200_000, 24_000, 32_000),
+    "mixed-goals": ("MixedGoals", None, 6_000_000, 200_000, 24_000, 32_000),
     "small-table": ("SmallTable", None, 6_000_000, 300_000, 24_000, 32_000),
     "ordered-push": ("OrderedPush", None, 3_000_000, 100_000, 16_000, 24_000),
     "push-t": ("PushT", 1, 5_000_000, 100_000, 24_000, 32_000),

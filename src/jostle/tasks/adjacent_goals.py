@@ -21,17 +21,22 @@ class AdjacentGoals(Task):
 
     arrangement: Literal["fixed", "random"] = "fixed"
     """The paper's one L-shape, or a random connected arrangement per episode."""
+    share: float = 1.0
+    """Share of the episodes whose goals touch; those of the others are scattered."""
 
     def __post_init__(self) -> None:
-        """Refuse unknown arrangements."""
+        """Refuse unknown arrangements, and shares that are none."""
         require(
             self.arrangement in ("fixed", "random"),
             f"An arrangement is 'fixed' or 'random', not '{self.arrangement}'.",
         )
+        require(0 <= self.share <= 1, f"share lies in [0, 1], not {self.share}.")
 
     def goal(self, scene: SceneSpec, rng: np.random.Generator) -> tuple[Planar, Planar]:
         """Draw the first goal, then lay the others beside it."""
         goal, _ = super().goal(scene, rng)
+        if self.share < 1 and rng.random() >= self.share:
+            return goal, goal
         here = np.flatnonzero(~np.isnan(goal[:, 0]))
         first = goal[here[0], :2].copy()
         cells = _FIXED[: len(here)]

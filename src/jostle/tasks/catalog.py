@@ -28,6 +28,13 @@ _TASKS = (
     AdjacentGoals(
         name="AdjacentGoals", summary="Push cubes to goals that lie side by side", counts=(2, 6)
     ),
+    AdjacentGoals(
+        name="MixedGoals",
+        summary="Push cubes to goals that are scattered or, half of the time, lie side by side",
+        counts=(1, 6),
+        arrangement="random",
+        share=0.5,
+    ),
     Task(
         name="SmallTable",
         summary="Push three cubes on a table so small that they are always in the way",
