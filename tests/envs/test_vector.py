@@ -8,8 +8,9 @@ from gymnasium.vector import AutoresetMode
 from jostle.core.errors import BadValueError, DivergedWarning, UnknownNameError
 from jostle.envs.tabletop import TabletopEnv
 from jostle.envs.vector import TabletopVectorEnv
+from jostle.scene.shapes import SHAPES
 from jostle.tasks.catalog import TASKS
-from jostle.tasks.variations import Color, Mass, OneOf, Shape, Table, Uniform
+from jostle.tasks.variations import Color, Mass, OneOf, Shape, Size, Table, Uniform
 
 VARIED = (Shape(OneOf("cube", "star")), Mass(Uniform(0.5, 2)), Table(x=Uniform(0.4, 0.5)))
 
@@ -176,3 +177,17 @@ def test_wrong_states_and_masks_are_refused(make_env):
         env.reset(options={"reset_mask": [1, 0]})
     with pytest.raises(BadValueError, match="seed"):
         env.reset(seed=[1, 2, 3])
+
+
+def test_shapes_and_sizes_of_every_kind_share_one_batch(make_env):
+    kinds = OneOf(*SHAPES)
+    env = make_env(
+        12, "ThreeCubes", variation=(Shape(kinds), Size(Uniform(0.8, 1.3), OneOf(1, 1.2)))
+    )
+    for seed in range(3):
+        env.reset(seed=seed)
+        shapes = {one.shape for episode in env.episodes for one in episode.scene.objects}
+        assert shapes == set(SHAPES)
+        for _ in range(3):
+            observation, *_ = env.step(np.zeros((12, 3), np.float32))
+        assert np.isfinite(observation["observation"]).all()

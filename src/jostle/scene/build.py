@@ -19,6 +19,9 @@ _DENSITY = 1000.0
 _PARKED = -2.0
 _NOBODY = 8
 """Contact bit that nothing answers to: a geom with no bit at all would change the data layout."""
+_LIFT = 1e-6
+"""Meters by which the parts of a balanced object are lifted where shapes may change: MuJoCo packs
+a body more tightly when its center of mass is its origin, and then layouts would differ."""
 _CONTACT = ((0.025, 1.0), (0.9, 0.99, 0.001, 0.5, 2))
 """Time constant and impedance of every contact."""
 
@@ -109,6 +112,7 @@ def _add_object(spec: mujoco.MjSpec, slot: int, one: ObjectSpec, parts: int) -> 
     body.add_freejoint(name=f"object{slot}")
     volumes = [float(np.prod(part.size)) for part in shape.boxes]
     density = one.mass * _DENSITY * (1 - shape.shared / sum(volumes))
+    lift = _LIFT if parts > 1 and shape.balanced else 0
     for number in range(parts):
         used = number < len(shape.boxes)
         solid = used and one.present
@@ -118,7 +122,7 @@ def _add_object(spec: mujoco.MjSpec, slot: int, one: ObjectSpec, parts: int) -> 
         body.add_geom(
             name=f"object{slot}_part{number}", type=mujoco.mjtGeom.mjGEOM_BOX,
             size=half if used else (1e-3, 1e-3, 1e-3),
-            pos=(part.center[0] * one.scale[0], part.center[1] * one.scale[1], 0),
+            pos=(part.center[0] * one.scale[0], part.center[1] * one.scale[1], lift),
             quat=(np.cos(part.yaw / 2), 0, 0, np.sin(part.yaw / 2)),
             density=density if used else 0,
             contype=1 if solid else _NOBODY, conaffinity=1 if solid else 0,

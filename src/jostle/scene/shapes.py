@@ -32,6 +32,11 @@ class Shape:
     shared: float = 0.0
     """Volume counted twice where parts overlap, in m³."""
 
+    @property
+    def balanced(self) -> bool:
+        """Whether its center of mass is its origin."""
+        return all(part.center == (0.0, 0.0) for part in self.boxes)
+
 
 _CORNER = CUBE_SIDE / math.sqrt(2)
 _T = 0.03
