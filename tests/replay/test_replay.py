@@ -166,3 +166,16 @@ def test_episodes_of_another_layout_are_refused():
     wrong = episodes(2)
     with pytest.raises(ValueError, match="one layout"):
         ring.add(Episodes(**{**vars(wrong), "actions": wrong.actions[:, :3]}))
+
+
+def test_episodes_that_bring_more_or_less_than_memory_holds_are_refused_and_nothing_is_lost():
+    ring = EpisodeRing(5)
+    ring.add(episodes(2))
+    more = Episodes(**{**vars(episodes(2, 1)), "looks": np.zeros((2, OBJECTS), np.int64)})
+    with pytest.raises(ValueError, match=r"Only they have: looks.*--from RUN"):
+        ring.add(more)
+    assert ring.size == 2
+    other = EpisodeRing(5)
+    other.add(more)
+    with pytest.raises(ValueError, match="Only memory has: looks"):
+        other.add(episodes(2))

@@ -1,5 +1,6 @@
 """Whole episodes in a ring of fixed size: raw entities, true coordinates, actions; no pictures."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,6 +64,13 @@ class EpisodeRing:
                 name: np.zeros((self.capacity, *values.shape[1:]), values.dtype)
                 for name, values in fresh.items()
             }
+        require(
+            fresh.keys() == self._store.keys(),
+            f"These episodes do not go with those in memory. Only they have: "
+            f"{_listed(fresh.keys() - self._store.keys())}. Only memory has: "
+            f"{_listed(self._store.keys() - fresh.keys())}. It was filled by another version or "
+            "with other settings: begin anew from the weights alone (--from RUN).",
+        )
         slots = (self._next + np.arange(len(episodes))) % self.capacity
         for name, values in fresh.items():
             require(
@@ -97,3 +105,7 @@ class EpisodeRing:
         if held:
             self.add(Episodes(**held))  # type: ignore[arg-type]
         self.size, self._next = counters["size"], counters["next"]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"
