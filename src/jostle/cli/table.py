@@ -1,7 +1,7 @@
 """`jostle table RECIPE`: all results of a study in one table, beside the paper's."""
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,10 +13,12 @@ from jostle.core.errors import BadValueError
 from jostle.evaluation.examine import Examination
 from jostle.evaluation.scores import digest, key, read_scores, write_scores
 from jostle.oracles.catalog import SCRIPTED
-from jostle.reports.scaling import draw_scaling, told
-from jostle.reports.tables import study
+from jostle.reports import angles, scaling
+from jostle.reports.tables import study, trainings
 from jostle.zoo.agents import file_for, history_of
 from jostle.zoo.shelf import agents, chapters
+
+Lines = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,7 @@ def run(argv: list[str]) -> None:
     store = config.out.with_suffix(".json") if config.out is not None else None
     stored = {} if store is None or config.afresh else read_scores(store)
     known = {} if config.afresh else _on_cards() | stored
-    lines: list[dict[str, Any]] = []
+    lines: Lines = []
     played: list[Examination] = []
     for row in rows:
         if row.queued and not _is_there(row.agent):
@@ -87,7 +89,11 @@ def run(argv: list[str]) -> None:
             stored[key(line)] = lines[-1]
             write_scores(store, stored.values())
     text = f"# {title}\n\nMade by `jostle table {' '.join(argv)}`.\n\n{study(lines)}"
-    text += _scaling(lines, config.out)
+    text += f"\nHow each agent was trained:\n\n{trainings(lines)}"
+    picture = "average return against the number of cubes"
+    text += _told(scaling.told, scaling.draw_scaling, lines, config.out, "by-cubes", picture)
+    picture = "errors of headings"
+    text += _told(angles.told, angles.draw_angles, lines, config.out, "angles", picture)
     text += f"\n{notes.strip()}\n" if notes else ""
     print(text)
     if config.out is not None:
@@ -96,19 +102,26 @@ def run(argv: list[str]) -> None:
         write_results(config.out, text, played)
 
 
-def _scaling(lines: list[dict[str, Any]], out: Path | None) -> str:
-    """What the number of cubes does to agents that met several, with a picture beside OUT.md."""
-    text = told(lines)
+def _told(
+    tell: Callable[[Lines], str],
+    draw: Callable[[Lines, Path], Any],
+    lines: Lines,
+    out: Path | None,
+    suffix: str,
+    title: str,
+) -> str:
+    """What there is to say about all rows at once, with a picture beside OUT.md."""
+    text = tell(lines)
     if not text:
         return ""
     if out is None:
         return f"\n{text}\n"
-    picture = out.parent / "curves" / f"{out.name}-by-cubes.png"
+    picture = out.parent / "curves" / f"{out.name}-{suffix}.png"
     try:
-        draw_scaling(lines, picture)
+        draw(lines, picture)
     except ImportError:  # the picture is a nicety
         return f"\n{text}\n"
-    return f"\n{text}\n\n![average return against the number of cubes](curves/{picture.name})\n"
+    return f"\n{text}\n\n![{title}](curves/{picture.name})\n"
 
 
 def _on_cards() -> dict[tuple[Any, ...], dict[str, Any]]:

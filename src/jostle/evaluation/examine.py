@@ -4,15 +4,19 @@ import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jostle.core.errors import require
 from jostle.core.measures import METRICS
 from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.rollout.driver import Step, play
+
+ANGLE_BINS = 18
+"""Bars of a histogram of headings: ten degrees each."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class EpisodeResult:
     average_return: float
     fallen: int
     """Objects that left the table."""
+    distances: tuple[float, ...]
+    """How far each object is from its goal, in meters or radians."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class Examination:
     steps: int
     seed: int
     episodes: tuple[EpisodeResult, ...]
+    kind: Literal["position", "yaw"] = "position"
+    """What is measured."""
 
     @property
     def digest(self) -> str:
@@ -63,6 +71,8 @@ class Examination:
         low, high = self.interval()
         means = {metric: self.mean(metric) for metric in METRICS}
         fallen = float(np.mean([one.fallen > 0 for one in self.episodes]))
+        distances = np.concatenate([one.distances for one in self.episodes])
+        turns = {"angles": angle_counts(distances)} if self.kind == "yaw" else {}
         return {
             "task": self.task,
             "agent": self.agent,
@@ -75,6 +85,8 @@ class Examination:
             "success_low": low,
             "success_high": high,
             "fallen": fallen,
+            "median_distance": float(np.median(distances)),
+            **turns,
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -104,7 +116,8 @@ def examine(
     while len(results) < episodes:
         last = play(env, policy, steps, seed=seed + len(results), watch=tick)
         results += _read(env, last, first=len(results))
-    return Examination(task.name, agent, env.recipe.most, steps, seed, tuple(results[:episodes]))
+    found = tuple(results[:episodes])
+    return Examination(task.name, agent, env.recipe.most, steps, seed, found, env.measure.kind)
 
 
 def wilson(wins: float, total: int, z: float = 1.959964) -> tuple[float, float]:
@@ -118,13 +131,25 @@ def wilson(wins: float, total: int, z: float = 1.959964) -> tuple[float, float]:
     return low, high
 
 
+def angle_counts(errors: NDArray[np.float64]) -> list[int]:
+    """How many errors fall into each of the equal parts of half a turn."""
+    counts, _ = np.histogram(errors, bins=ANGLE_BINS, range=(0.0, math.pi))
+    return [int(count) for count in counts]
+
+
 def _read(env: TabletopVectorEnv, last: Step, first: int) -> list[EpisodeResult]:
     below = env.fallen()  # (B,)
+    gaps = last.infos["distances"]  # (B, N)
+    there = [
+        [one.present for one in episode.scene.objects[: env.recipe.most]]
+        for episode in env.episodes
+    ]
     return [
         EpisodeResult(
             number=first + copy,
             digest=env.episodes[copy].digest,
             fallen=int(below[copy]),
+            distances=tuple(gaps[copy][there[copy]].tolist()),
             **{metric: float(last.infos[metric][copy]) for metric in METRICS},
         )
         for copy in range(env.num_envs)
