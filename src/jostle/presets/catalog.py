@@ -185,7 +185,8 @@ def _all() -> dict[str, Experiment]:
     found += [_colors(_pixels_distill(name)) for name in ("one-cube", "two-cubes", "three-cubes")]
     two = _pixels_distill("two-cubes")
     found += [_hiding(two, "scale"), _hiding(two, "depth"), _hiding(two, "mask")]
-    found += [_mlp(make(name)) for name in fixed for make in (_fast, _distill)]
+    found += [_front(_privileged(name)) for name in fixed]
+    found += [_mlp(make(name)) for name in fixed for make in (_fast, _paper, _distill)]
     found += [_smorl(make(name)) for name in fixed for make in (_fast, _paper)]
     return {experiment.name: experiment for experiment in found}
 
