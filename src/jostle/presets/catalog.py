@@ -23,6 +23,9 @@ _BUDGETS: dict[str, tuple[str, int | tuple[int, int] | None, int, int, int, int]
     "push-2t": ("PushT", 2, 10_000_000, 200_000, 24_000, 32_000),
 }
 
+_TEACHERS = {"ordered-push": "ordered-push-state", "push-t": "push-t-state"}
+"""Agents of true state that teach those who see; cubes have one of their own."""
+
 
 def _paper(name: str) -> Experiment:
     task, objects, steps, memory, start, end = _BUDGETS[name]
@@ -113,8 +116,7 @@ def _pixels_distill(name: str) -> Experiment:
     Where two cubes are equally near, the oracle jumps from one to the other, and a network glides.
     """
     state = _distill(name)
-    teacher = "three-cubes-state" if "cube" in name else "oracle"
-    teacher = "ordered-push-state" if name == "ordered-push" else teacher
+    teacher = "three-cubes-state" if "cube" in name else _TEACHERS.get(name, "oracle")
     return replace(
         state,
         name=f"{name}-pixels-distill",
