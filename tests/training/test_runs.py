@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from jostle.core.checkpoint import load  # noqa: E402
+from jostle.core.checkpoint import CheckpointError, load  # noqa: E402
 from jostle.core.clock import SPENT, shares  # noqa: E402
 from jostle.core.errors import BadValueError, UnknownNameError  # noqa: E402
 from jostle.core.rundir import RunDir  # noqa: E402
@@ -21,6 +21,7 @@ from jostle.presets.catalog import PRESETS  # noqa: E402
 from jostle.rollout.approach import approach  # noqa: E402
 from jostle.training.distill import imitation_loss  # noqa: E402
 from jostle.training.experiment import differences, read_experiment  # noqa: E402
+from jostle.training.recall import recall  # noqa: E402
 from jostle.training.start import AnotherExperimentError, begin, go_on  # noqa: E402
 from jostle.training.workshop import make_env, policy_for  # noqa: E402
 from jostle.zoo.agents import agent_for  # noqa: E402
@@ -240,6 +241,25 @@ def test_experiments_survive_json():
         assert differences(preset, again) == []
     with pytest.raises(KeyError, match="Did you mean 'gamma'"):
         read_experiment({**tiny().to_dict(), "td3": {"gama": 0.9}})
+
+
+def test_a_deeper_network_begins_where_a_shallower_one_ended(tmp_path):
+    plain = tiny("one-cube-state-distill")
+    first = begin(plain, tmp_path / "one", quiet)
+    first.run()
+    deeper = replace(plain, net=replace(plain.net, rounds=2))
+    best = tmp_path / "one/checkpoints/best.safetensors"
+    rounds = begin(deeper, tmp_path / "two", quiet, weights=best)
+    agent, batch = rounds.shop.agent, first.shop.sampler.sample(32)
+    state, goal = agent.actor_sees(batch.state), agent.actor_sees(batch.goal)
+    before = recall(best)[1].actor(state, goal)
+    torch.testing.assert_close(agent.actor(state, goal), before)
+    rounds.run()
+    after = recall(tmp_path / "two/checkpoints/best.safetensors")[1]
+    assert after.net.rounds == 2
+    assert (after.actor(state, goal) - before).abs().max() > 1e-3
+    with pytest.raises(CheckpointError, match="hold more than fits"):
+        begin(plain, tmp_path / "three", quiet, tmp_path / "two/checkpoints/best.safetensors")
 
 
 def test_weights_carry_over_to_another_number_of_objects(tmp_path):

@@ -1,5 +1,6 @@
 """An agent as tensors: weights alone for the zoo, everything for going on."""
 
+import re
 from typing import Any
 
 import torch
@@ -57,11 +58,29 @@ def load_weights(
     if "actor" not in held:
         raise CheckpointError("These weights hold no actor.")
     for net in held:
-        fill(getattr(agent, net), tensors, f"{net}.", net)
+        fill(getattr(agent, net), _deepened(agent, net, tensors), f"{net}.", net)
     if only is None:
         for fast, still in _COPIES:
             if still not in held and fast in held:
                 getattr(agent, still).load_state_dict(getattr(agent, fast).state_dict())
+
+
+def _deepened(agent: TD3Agent, net: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Add the blocks that a shallower network lacks, such that at first they change nothing."""
+    own = weights(agent, (net,))
+    known = {_block(name) for name in tensors}
+    new = {name: own[name] for name in own if _block(name) and _block(name) not in known}
+    for name in new:
+        last = f"mlp.layers.{len(agent.net.block_hidden)}."
+        if "attention.out." in name or last in name:  # a block adds what these two give
+            new[name] = torch.zeros_like(new[name])
+    return tensors | new
+
+
+def _block(name: str) -> str:
+    """Which block of a trunk a tensor belongs to; nothing for others."""
+    found = re.match(r".*\.blocks\.\d+\.", name)
+    return found.group() if found else ""
 
 
 def _all(agent: TD3Agent) -> tuple[str, ...]:
