@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tables
@@ -72,12 +72,12 @@ def timed(update: Callable[[Batch], Any], batch: Batch, count: int) -> Callable[
     return turn
 
 
-def agent(preset: str) -> TD3Agent:
+def agent(preset: str, precision: Literal["full", "bf16"] = "full") -> TD3Agent:
     """A fresh agent of a preset, for three cubes."""
     experiment = PRESETS[preset]
     shapes = Shapes(state=(1, CUBES + 1, FEATURES), goal=(1, CUBES, FEATURES), codes=CODES)
     # The reference moves its slow copies at actor steps: so shall all.
-    config = replace(experiment.td3, slow_copies="actor-step")
+    config = replace(experiment.td3, slow_copies="actor-step", precision=precision)
     return TD3Agent(experiment.net, config, shapes, seed=0)
 
 
@@ -88,6 +88,7 @@ def updates(options: Options) -> dict[str, list[float]]:
     contestants = {
         "reference": timed(reference.update, random_batch(paper), options.updates),
         "paper": timed(agent(PAPER).update, random_batch(paper), options.updates),
+        "paper, bf16": timed(agent(PAPER, "bf16").update, random_batch(paper), options.updates),
         "fast": timed(agent(FAST).update, random_batch(fast), options.updates),
         "fast, batch of paper": timed(agent(FAST).update, random_batch(paper), options.updates),
     }
@@ -188,6 +189,10 @@ def main() -> None:
         ("Preset paper: updates per second / reference",
          f"{ratio(step['reference'], step['paper']):.2f}", "≥ 1.5",
          f"{best['reference']:.0f} ms / {best['paper']:.0f} ms, batch {paper} both"),
+        ("Preset paper with --precision bf16: updates per second / reference",
+         f"{ratio(step['reference'], step['paper, bf16']):.2f}", "",
+         f"{best['reference']:.0f} ms in float32 / {best['paper, bf16']:.0f} ms, "
+         f"batch {paper} both"),
         ("Preset fast: updates per second / reference",
          f"{ratio(step['reference'], step['fast']):.2f}", "≥ 6",
          f"{best['reference']:.0f} ms, batch {paper} / {best['fast']:.0f} ms, batch {fast}"),

@@ -47,6 +47,21 @@ def test_the_actor_finds_the_action_that_pays(net):
     assert np.abs(actions - wanted.numpy()).mean() < 0.2
 
 
+def test_rounded_arithmetic_learns_nearly_the_same_and_leaves_weights_full():
+    logs = {}
+    for precision in ("full", "bf16"):
+        learner = agent(PAPER_NET, precision=precision)
+        for seed in range(6):
+            logs[precision] = learner.update(batch(32, seed))
+        kept = weights(learner, ("actor", "critics", "slow_actor", "slow_critics"))
+        assert {tensor.dtype for tensor in kept.values()} == {torch.float32}
+    full, rounded = (logs[name]["value"].float() for name in ("full", "bf16"))
+    assert full != rounded
+    torch.testing.assert_close(full, rounded, atol=0.05, rtol=0.05)
+    with pytest.raises(ValueError, match="'bf16'"):
+        agent(precision="half")
+
+
 def test_targets_are_clipped_to_what_rewards_allow():
     assert TD3Config().lowest_value == pytest.approx(-100)
     learner = agent(gamma=0.9)

@@ -38,6 +38,9 @@ class TD3Config:
     """Least reward of a step; targets are clipped to [worst / (1 - gamma), 0]."""
     clip_gradient: float = 0.0
     """Largest gradient norm; 0 leaves gradients alone."""
+    precision: Literal["full", "bf16"] = "full"
+    """Arithmetic of TD3's updates: full, or matrix products in bfloat16, which is faster where the
+    processor knows it. Weights stay full."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot learn."""
@@ -46,6 +49,10 @@ class TD3Config:
         require(self.lr > 0, f"lr must be positive, not {self.lr}.")
         require(self.batch >= 1, f"batch must be at least 1, not {self.batch}.")
         require(self.anchor >= 0, f"anchor must not be negative, not {self.anchor}.")
+        require(
+            self.precision in ("full", "bf16"),
+            f"precision is 'full' or 'bf16', not '{self.precision}'.",
+        )
         require(self.policy_delay >= 1, f"policy_delay is at least 1, not {self.policy_delay}.")
 
     @property

@@ -92,6 +92,10 @@ class TD3Agent:
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Learn from one batch; returns what is worth logging."""
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16"):
+            return self._update(batch)
+
+    def _update(self, batch: Batch) -> dict[str, Tensor]:
         config = self.config
         seen, judged = self._both_see(batch)
 
