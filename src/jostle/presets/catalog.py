@@ -23,7 +23,11 @@ _BUDGETS: dict[str, tuple[str, int | tuple[int, int] | None, int, int, int, int]
     "push-2t": ("PushT", 2, 10_000_000, 200_000, 24_000, 32_000),
 }
 
-_TEACHERS = {"ordered-push": "ordered-push-state", "push-t": "push-t-state"}
+_TEACHERS = {
+    "ordered-push": "ordered-push-state",
+    "push-t": "push-t-state",
+    "push-2t": "push-2t-state",
+}
 """Agents of true state that teach those who see; cubes have one of their own."""
 
 
