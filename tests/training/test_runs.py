@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from jostle.agents.saving import load_weights  # noqa: E402
 from jostle.core.checkpoint import CheckpointError, load  # noqa: E402
 from jostle.core.clock import SPENT, shares  # noqa: E402
 from jostle.core.errors import BadValueError, UnknownNameError  # noqa: E402
@@ -258,6 +259,8 @@ def test_a_deeper_network_begins_where_a_shallower_one_ended(tmp_path):
     after = recall(tmp_path / "two/checkpoints/best.safetensors")[1]
     assert after.net.rounds == 2
     assert (after.actor(state, goal) - before).abs().max() > 1e-3
+    with pytest.raises(CheckpointError, match="lack"):  # only a beginning may add blocks
+        load_weights(agent, load(best)[0])
     with pytest.raises(CheckpointError, match="hold more than fits"):
         begin(plain, tmp_path / "three", quiet, tmp_path / "two/checkpoints/best.safetensors")
 

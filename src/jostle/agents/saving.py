@@ -49,16 +49,23 @@ def restore(agent: TD3Agent, tensors: dict[str, Tensor], meta: dict[str, Any]) -
 
 
 def load_weights(
-    agent: TD3Agent, tensors: dict[str, Tensor], only: tuple[str, ...] | None = None
+    agent: TD3Agent,
+    tensors: dict[str, Tensor],
+    only: tuple[str, ...] | None = None,
+    deepen: bool = False,
 ) -> None:
-    """Load networks; by default all that the tensors hold."""
+    """Load networks; by default all that the tensors hold.
+
+    With `deepen`, the agent may have more blocks than the tensors: at first they change nothing.
+    """
     held = only or tuple(
         net for net in _NETS if any(name.startswith(f"{net}.") for name in tensors)
     )
     if "actor" not in held:
         raise CheckpointError("These weights hold no actor.")
     for net in held:
-        fill(getattr(agent, net), _deepened(agent, net, tensors), f"{net}.", net)
+        given = _deepened(agent, net, tensors) if deepen else tensors
+        fill(getattr(agent, net), given, f"{net}.", net)
     if only is None:
         for fast, still in _COPIES:
             if still not in held and fast in held:
@@ -70,8 +77,8 @@ def _deepened(agent: TD3Agent, net: str, tensors: dict[str, Tensor]) -> dict[str
     own = weights(agent, (net,))
     known = {_block(name) for name in tensors}
     new = {name: own[name] for name in own if _block(name) and _block(name) not in known}
+    last = f"mlp.layers.{len(agent.net.block_hidden)}."
     for name in new:
-        last = f"mlp.layers.{len(agent.net.block_hidden)}."
         if "attention.out." in name or last in name:  # a block adds what these two give
             new[name] = torch.zeros_like(new[name])
     return tensors | new

@@ -60,7 +60,7 @@ def begin(
     history: list[dict[str, Any]] = []
     if weights is not None:
         tensors, meta = load(RunDir(weights).best if weights.is_dir() else weights)
-        load_weights(shop.agent, tensors)
+        load_weights(shop.agent, tensors, deepen=True)
         history = meta.get("history", [])
     rounds = _lane(experiment, shop, run, report, find)
     run.create(experiment.to_dict())

@@ -79,7 +79,8 @@ def _keep(name: str, run: RunDir, weights: Path, score: Examination, zoo: Path) 
         "provenance": json.loads((run.path / "provenance.json").read_text()),
     }
     colors = " --colors random" if experiment.colors == "random" else ""
-    played = f"--task {score.task}{colors} --episodes {len(score.episodes)}"
+    count = f" --objects {experiment.objects}" if isinstance(experiment.objects, int) else ""
+    played = f"--task {score.task}{count}{colors} --episodes {len(score.episodes)}"
     notes = f"Scored by `jostle evaluate {name} {played}`."
     try:
         curve = draw_curves({name: read_curve(run.metrics)}, target.with_suffix(".png"))
