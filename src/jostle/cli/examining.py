@@ -48,12 +48,9 @@ def play_with_bar(
 
 
 def write_results(out: Path, page: str, found: Sequence[Examination]) -> None:
-    """Write OUT.md, and OUT.jsonl with one line per episode, if any was played."""
+    """Write OUT.md, and OUT.jsonl with one line per episode."""
     out.parent.mkdir(parents=True, exist_ok=True)
     out.with_suffix(".md").write_text(page)
-    if not found:
-        print(f"written: {out.with_suffix('.md')}")
-        return
     with out.with_suffix(".jsonl").open("w") as lines:
         for one in found:
             head = {"task": one.task, "agent": one.agent, "objects": one.objects}
