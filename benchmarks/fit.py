@@ -20,7 +20,7 @@ from jostle.core.rundir import RunDir
 from jostle.nets.config import FAST_NET, MLP_NET, NetConfig
 from jostle.oracles.catalog import oracle
 from jostle.presets.catalog import PRESETS
-from jostle.training.distill import DistillLoop, imitation_loss
+from jostle.training.distill import DistillLoop, imitation_errors
 from jostle.training.workshop import Workshop, open_workshop
 
 CONTESTANTS: dict[str, NetConfig] = {
@@ -74,7 +74,7 @@ def fit(
         agent.set_pace(min(1.0, (number + 1) / 200, max(0.05, left)))
         batch = seen.sampler.sample(agent.config.batch)
         state, goal = agent.normalizer(batch.state), agent.normalizer(batch.goal)
-        loss = imitation_loss(agent.actor(state, goal), batch.action)
+        loss = imitation_errors(agent.actor(state, goal), batch.action).mean()
         agent.actor_optimizer.zero_grad(set_to_none=True)
         loss.backward()
         agent.actor_optimizer.step()
@@ -85,7 +85,7 @@ def fit(
         moving = batch.action[:, :2].norm(dim=1) > 0.05
         alike = F.cosine_similarity(actions[moving, :2], batch.action[moving, :2], dim=1)
     right = float((alike > 0.9).float().mean())
-    return float(imitation_loss(actions, batch.action)), right, minutes
+    return float(imitation_errors(actions, batch.action).mean()), right, minutes
 
 
 def main() -> None:

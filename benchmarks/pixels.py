@@ -23,7 +23,7 @@ from jostle.core.clock import SPENT, shares
 from jostle.core.entities import Entities
 from jostle.presets.catalog import PRESETS
 from jostle.replay.sampler import Batch
-from jostle.training.distill import imitation_loss
+from jostle.training.distill import imitation_errors
 from jostle.training.rounds import Rounds
 from jostle.training.start import begin
 from jostle.zoo.agents import agent_for
@@ -77,7 +77,9 @@ def updating(agent: TD3Agent, batch: Batch, rounds: int) -> dict[str, list[float
     def turn(see: Callable[[Entities], Entities]) -> Callable[[], float]:
         def go() -> float:
             start = time.perf_counter()
-            loss = imitation_loss(agent.actor(see(batch.state), see(batch.goal)), batch.action)
+            loss = imitation_errors(
+                agent.actor(see(batch.state), see(batch.goal)), batch.action
+            ).mean()
             agent.actor_optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             return time.perf_counter() - start

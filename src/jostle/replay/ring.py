@@ -40,6 +40,8 @@ class Episodes:
     """
     looks: NDArray[np.int64] | None = None
     """Which of the known colors each object has, -1 for one that is not there, (E, N)."""
+    mistakes: NDArray[np.float32] | None = None
+    """How far the student's action was from the teacher's when last looked at, (E, T)."""
 
     def __len__(self) -> int:
         """Count the episodes."""

@@ -17,6 +17,9 @@ from jostle.core.entities import Entities, joined
 from jostle.core.protocols import Policy
 from jostle.core.rundir import RunDir
 from jostle.envs.vector import Observation
+from jostle.replay.hindsight import Index
+from jostle.replay.rehearsal import Rehearsal
+from jostle.replay.sampler import at
 from jostle.replay.swapping import swap
 from jostle.rollout.collect import as_entities, play_round
 from jostle.rollout.observer import Sets
@@ -47,6 +50,8 @@ class DistillLoop(Rounds):
         super().__init__(experiment, shop, run, report)
         self._teacher = teacher
         self._labels: list[NDArray[np.float32]] = []
+        self._mistakes: list[NDArray[np.float32]] = []
+        self._rehearsal = Rehearsal(shop.ring, experiment.training.rehearse, shop.rng)
         self._led = np.zeros(experiment.training.copies, bool)
         self._burst = np.zeros((experiment.training.copies, 3))
 
@@ -54,15 +59,19 @@ class DistillLoop(Rounds):
         """Play one round, keep the labels, fit."""
         shop, training = self.shop, self.experiment.training
         lead = max(training.demo_share, 1.0 - self.counters["round"] / _HANDOVER)
-        self._led, self._labels = np.arange(training.copies) < lead * training.copies, []
+        self._led = np.arange(training.copies) < lead * training.copies
+        self._labels, self._mistakes = [], []
         self._burst[:] = 0.0
         keep = training.swap_goals > 0
         episodes, infos = play_round(
             shop.env, shop.observer, self._choose, shop.steps, keep_rows=keep
         )
-        shop.ring.add(replace(episodes, actions=np.stack(self._labels, axis=1)))
+        mistakes = np.stack(self._mistakes, axis=1) if training.rehearse > 0 else None
+        labels = np.stack(self._labels, axis=1)
+        shop.ring.add(replace(episodes, actions=labels, mistakes=mistakes))
         self.count(episodes)
         row: dict[str, Any] = {f"train_{key}": value for key, value in infos.items()}
+        row["mistake"] = float(np.mean(self._mistakes))
         return row | self._fit(int(training.copies * shop.steps * training.updates_per_step))
 
     def _choose(self, observation: Observation, state: Sets, goal: Sets) -> NDArray[np.float32]:
@@ -71,6 +80,7 @@ class DistillLoop(Rounds):
         self._labels.append(labels)
         with CLOCK("acting"):
             own = self.shop.agent.act(as_entities(state), as_entities(goal))
+        self._mistakes.append(np.linalg.norm(own - labels, axis=-1))
         actions = np.where(self._led[:, None], labels, own)
         return self._shake(actions)
 
@@ -85,20 +95,19 @@ class DistillLoop(Rounds):
         noisy = moved + config.sigma * rng.standard_normal(actions.shape)
         return np.clip(noisy, -1, 1).astype(np.float32)
 
-    def _lesson(self) -> tuple[Entities, Entities, Tensor]:
-        """Moments, goals and what the teacher does there, some of them with other goals."""
-        shop, size = self.shop, self.experiment.td3.batch
-        swapped = int(self.experiment.training.swap_goals * size)
-        batch = shop.sampler.sample(size - swapped)
+    def _lesson(self, episode: Index, step: Index) -> tuple[Entities, Entities, Tensor]:
+        """Moments, goals and what the teacher does there; after them, some with other goals."""
+        shop = self.shop
+        held = shop.ring.view()
+        state = Entities.of(at(held.states, episode, step), at(held.visible, episode, step))
+        goal = Entities.of(held.goals.take(episode, 0), held.goals_visible.take(episode, 0))
+        labels = torch.from_numpy(at(held.actions, episode, step))
+        swapped = self.experiment.td3.batch - len(episode)
         if not swapped:
-            return batch.state, batch.goal, batch.action
+            return state, goal, labels
         other = swap(shop.ring, swapped, shop.rng)
-        labels = torch.from_numpy(self._ask(other.rows, other.desired))
-        return (
-            joined(batch.state, other.state),
-            joined(batch.goal, other.goal),
-            torch.cat((batch.action, labels)),
-        )
+        asked = torch.from_numpy(self._ask(other.rows, other.desired))
+        return joined(state, other.state), joined(goal, other.goal), torch.cat((labels, asked))
 
     def _ask(self, rows: NDArray[np.float32], desired: NDArray[np.float32]) -> NDArray[np.float32]:
         """What the teacher does in true states (B, 1+N, F) for goals (B, N, w)."""
@@ -113,27 +122,33 @@ class DistillLoop(Rounds):
         return np.concatenate(answers)[: len(rows)]
 
     def _fit(self, updates: int) -> dict[str, float]:
-        agent, total = self.shop.agent, 0.0
+        agent, total, drill = self.shop.agent, 0.0, self._rehearsal
+        size = self.experiment.td3.batch
+        own = size - int(self.experiment.training.swap_goals * size)
+        drill.begin()
         for _ in range(updates):
             self.pace()
             with CLOCK("sampling"):
-                state, goal, labels = self._lesson()
+                episode, step = drill.draw(own)
+                state, goal, labels = self._lesson(episode, step)
             with CLOCK("updating"):
                 state, goal = agent.actor_sees(state), agent.actor_sees(goal)
-                loss = imitation_loss(agent.actor(state, goal), labels)
+                mistakes = imitation_errors(agent.actor(state, goal), labels)
+                loss = mistakes.mean()
                 agent.actor_optimizer.zero_grad(set_to_none=True)
                 loss.backward()  # type: ignore[no-untyped-call]
                 agent.actor_optimizer.step()
+            drill.note(episode, step, mistakes.detach().numpy()[:own])
             agent.updates += 1
             total += float(loss.detach())
         return {"updates": agent.updates, "imitation_loss": total / max(updates, 1)}
 
 
-def imitation_loss(actions: Tensor, labels: Tensor) -> Tensor:
-    """Mean length of the errors (B, A), rounded off at zero.
+def imitation_errors(actions: Tensor, labels: Tensor) -> Tensor:
+    """Length of each error, (B,), rounded off at zero.
 
     Where the teacher might do this or that, a squared error asks for the mean of both, which is to
     stand still. The length asks for the median: one of the two.
     """
     gap = (actions - labels).square().sum(-1)  # (B,)
-    return ((gap + _ROUND**2).sqrt() - _ROUND).mean()
+    return (gap + _ROUND**2).sqrt() - _ROUND

@@ -44,6 +44,8 @@ class TrainingConfig:
     swap_goals: float = 0.0
     """Lane 'distill': share of samples that get the goal of another episode, whose objects look the
     same, and a new label."""
+    rehearse: float = 0.0
+    """Lane 'distill': share of samples drawn by how far the student was from the teacher there."""
     curriculum: bool = False
     """Whether to begin with the fewest objects of the range and add one whenever solved."""
     solved_at: float = 0.8
@@ -66,6 +68,7 @@ class TrainingConfig:
             require(getattr(self, name) >= 1, f"{name} must be at least 1.")
         require(0 <= self.demo_share <= 1, f"demo_share lies in [0, 1], not {self.demo_share}.")
         require(0 <= self.swap_goals <= 1, f"swap_goals is a share, not {self.swap_goals}.")
+        require(0 <= self.rehearse <= 1, f"rehearse is a share, not {self.rehearse}.")
         require(0 <= self.decay <= 1, f"decay is a share in [0, 1], not {self.decay}.")
         require(0 < self.solved_at <= 1, f"solved_at lies in (0, 1], not {self.solved_at}.")
         require(self.updates_per_step >= 0, "updates_per_step must not be negative.")
