@@ -111,11 +111,16 @@ def test_a_table_remembers_whose_weights_are_gone(tmp_path):
     rows = '[[row]]\nagent = "guest"\ntask = "OneCube"\nqueued = "one-cube-state"\n'
     recipe.write_text(f'title = "A study"\n{rows}')
     words = ["table", str(recipe), "--episodes", "4", "--copies", "4", "--out", str(out)]
-    shutil.copyfile(shelf()["one-cube-state"].weights, tmp_path / "guest")
+    words += ["--runs", "elsewhere"]
+    jostle(*words, cwd=tmp_path)
+    assert "| guest | OneCube |  | queued |" in out.with_suffix(".md").read_text()
+    (tmp_path / "elsewhere").mkdir()
+    guest = tmp_path / "elsewhere/guest.safetensors"
+    shutil.copyfile(shelf()["one-cube-state"].weights, guest)
     jostle(*words, cwd=tmp_path)
     with_weights = out.with_suffix(".md").read_text()
     assert "| guest | OneCube | 1 |" in with_weights
-    (tmp_path / "guest").unlink()
+    guest.unlink()
     jostle(*words, cwd=tmp_path)
     assert out.with_suffix(".md").read_text() == with_weights
 

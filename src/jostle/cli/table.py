@@ -55,6 +55,9 @@ class TableConfig:
     """Episodes played at once."""
     out: Path | None = None
     """Write OUT.md, OUT.json with the scores, and OUT.jsonl with one line per episode played."""
+    runs: Path | None = None
+    """Folder in which agents of the recipe are found that are not in the zoo: runs, or files of
+    weights, of their names. Their rows are remembered when the folder is gone."""
     afresh: bool = False
     """Play every row, also those that OUT.json or the zoo's cards have for the same weights."""
 
@@ -69,20 +72,21 @@ def run(argv: list[str]) -> None:
     lines: Lines = []
     played: list[Examination] = []
     for row in rows:
-        if row.queued and not _is_there(row.agent):
+        word = _word(row.agent, config.runs)
+        if row.queued and not _is_there(word):
             lines.append(_remembered(row, stored.values()) or {**vars(row), "waits": True})
             continue
         episodes = row.episodes or config.episodes
-        line = _named(row, episodes)
+        line = _named(row, word, episodes)
         if key(line) in known:
             scores = known[key(line)]
         else:
             found = examine_with_bar(
-                row.agent, row.task, row.objects, episodes, 0, config.copies, row.colors
+                word, row.task, row.objects, episodes, 0, config.copies, row.colors
             )
             played.append(found)
             scores = found.summary()
-        trained = "script" if row.agent in SCRIPTED else chapters(history_of(row.agent))
+        trained = "script" if word in SCRIPTED else chapters(history_of(word))
         given = {"paper": row.paper, "target": row.target, "trained": trained}
         lines.append({**scores, **line, **given})
         if store is not None:  # row by row: a table takes long, and nothing may be lost
@@ -132,8 +136,17 @@ def _on_cards() -> dict[tuple[Any, ...], dict[str, Any]]:
     return found
 
 
-def _is_there(agent: str) -> bool:
-    return agent in SCRIPTED or agent in agents() or Path(agent).exists()
+def _word(agent: str, runs: Path | None) -> str:
+    """Where an agent is: in the folder of runs, as a run or as a file, or where its name says."""
+    if runs is not None and agent not in SCRIPTED and agent not in agents():
+        for path in (runs / agent, runs / f"{agent}.safetensors"):
+            if path.exists():
+                return str(path)
+    return agent
+
+
+def _is_there(word: str) -> bool:
+    return word in SCRIPTED or word in agents() or Path(word).exists()
 
 
 def _remembered(row: Row, stored: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
@@ -145,10 +158,9 @@ def _remembered(row: Row, stored: Iterable[dict[str, Any]]) -> dict[str, Any] | 
     return None
 
 
-def _named(row: Row, episodes: int) -> dict[str, Any]:
+def _named(row: Row, word: str, episodes: int) -> dict[str, Any]:
     """What tells this measurement from others."""
-    scripted = row.agent in SCRIPTED
-    who = f"script {row.agent}" if scripted else digest(file_for(row.agent))
+    who = f"script {word}" if word in SCRIPTED else digest(file_for(word))
     return {
         "agent": row.agent,
         "weights": who,
