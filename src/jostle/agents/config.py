@@ -73,6 +73,8 @@ class ExploreConfig:
     """Chance per step to turn to an object drawn at random and head straight for it, and on."""
     approach_steps: float = 6.0
     """How long that lasts on average."""
+    restless: float = 0.0
+    """Deviation of the noise that stays on when nobody learns: an actor without any can freeze."""
     one_coin: bool = True
     """Whether one coin decides for all copies (the paper), or each copy has its own."""
     decay_from: int = 8000
@@ -85,6 +87,7 @@ class ExploreConfig:
         require(0 <= self.epsilon <= 1, f"epsilon lies in [0, 1], not {self.epsilon}.")
         require(0 <= self.approach <= 1, f"approach lies in [0, 1], not {self.approach}.")
         require(self.approach_steps >= 1, "approach_steps is at least 1.")
+        require(self.restless >= 0, f"restless must not be negative, not {self.restless}.")
         require(self.sigma >= 0, f"sigma must not be negative, not {self.sigma}.")
         require(self.decay_from <= self.decay_until, "decay_from must not exceed decay_until.")
 

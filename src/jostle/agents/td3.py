@@ -51,6 +51,8 @@ class TD3Agent:
         """What it sees with; nothing for an agent of true state."""
         self.cameras: tuple[str, ...] = ()
         """Through which cameras, in this order."""
+        self.restless = 0.0
+        """Deviation of the noise with which it shall be used."""
         self.updates = 0
 
     @torch.no_grad()

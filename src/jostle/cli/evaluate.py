@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 
 import tyro
 
-from jostle.cli.examining import examine_with_bar, write_results
+from jostle.cli.examining import examine_with_bar, play_with_bar, stage_for, write_results
 from jostle.core.errors import require
 from jostle.evaluation.compare import compare
 from jostle.evaluation.examine import Examination
 from jostle.reports.tables import markdown
 from jostle.tasks.catalog import TASKS
+from jostle.zoo.agents import agent_for
 
 _SUITE = (
     ("OneCube", None), ("TwoCubes", None), ("ThreeCubes", None), ("SixCubes", None),
@@ -42,6 +43,8 @@ class EvaluateConfig:
     """Episodes played at once."""
     compare: bool = False
     """Pair the first two rows of each task, episode by episode (McNemar)."""
+    restless: tuple[float, ...] = ()
+    """Examine each trained agent with noise of these deviations instead of its own; 0: without."""
     through: str | None = None
     """Also examine each agent on places that an encoder (a name of the zoo, a run or a file) reads
     off frames, instead of true ones: what perception costs. Agents must read true state."""
@@ -75,6 +78,9 @@ def run(argv: list[str]) -> None:
 
 def _ways(config: EvaluateConfig) -> tuple[list[Examine], list[str]]:
     """How each agent is examined, and notes that are there when this is done."""
+    if config.restless:
+        require(config.through is None, "Name --restless or --through, not both.")
+        return [_restless(level) for level in config.restless], []
     if config.through is None:
         return [examine_with_bar], []
     from jostle.cli.perceiving import Through
@@ -82,3 +88,22 @@ def _ways(config: EvaluateConfig) -> tuple[list[Examine], list[str]]:
     require(config.task != "all", "Places are read with the colors of one task: name it by --task.")
     reading = Through(config.through, config.calibrate, config.agents)
     return [examine_with_bar, reading], reading.notes
+
+
+def _restless(level: float) -> Examine:
+    """Examine agents with noise of this deviation."""
+
+    def examine(
+        agent: str,
+        task: str,
+        objects: int | None,
+        episodes: int,
+        seed: int,
+        copies: int,
+        colors: str,
+    ) -> Examination:
+        env = stage_for(agent, task, objects, min(copies, max(episodes, 1)), colors)
+        policy = agent_for(agent, env, level)
+        return play_with_bar(env, policy, f"{agent} (restless {level:g})", episodes, seed)
+
+    return examine

@@ -13,6 +13,20 @@ from jostle.tasks.catalog import TASKS
 from jostle.zoo.agents import agent_for, what_it_reads
 
 
+def stage_for(
+    agent: str, task: str, objects: int | None, copies: int, colors: str
+) -> TabletopVectorEnv:
+    """Copies of a task in which an agent, by the word a user types, can be examined."""
+    return TabletopVectorEnv(
+        copies,
+        TASKS[task].name,
+        objects=objects,
+        colors=colors,
+        autoreset_mode="Disabled",
+        **what_it_reads(agent),
+    )
+
+
 def examine_with_bar(
     agent: str,
     task: str,
@@ -23,15 +37,7 @@ def examine_with_bar(
     colors: str = "fixed",
 ) -> Examination:
     """Examine an agent, by the word a user types, on fixed episodes of a task."""
-    copies = min(copies, max(episodes, 1))
-    env = TabletopVectorEnv(
-        copies,
-        TASKS[task].name,
-        objects=objects,
-        colors=colors,
-        autoreset_mode="Disabled",
-        **what_it_reads(agent),
-    )
+    env = stage_for(agent, task, objects, min(copies, max(episodes, 1)), colors)
     return play_with_bar(env, agent_for(agent, env), agent, episodes, seed)
 
 

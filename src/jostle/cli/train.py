@@ -15,7 +15,7 @@ from jostle.presets.catalog import PRESETS
 from jostle.training.experiment import Experiment
 from jostle.training.rounds import Rounds, StopAskedError
 from jostle.training.start import begin, go_on
-from jostle.zoo.agents import agent_for, weights_for
+from jostle.zoo.agents import teacher_for, weights_for
 from jostle.zoo.encoders import look
 
 _SHOWN = {
@@ -85,7 +85,7 @@ def run(argv: list[str]) -> None:
     if "--resume" in argv:
         again = tyro.cli(ResumeConfig, prog="jostle train", args=argv)
         bar, folder = Bar(again.minutes), again.resume
-        rounds = go_on(folder, bar, find=agent_for)
+        rounds = go_on(folder, bar, find=teacher_for)
     else:
         if not argv or argv[0].startswith("-"):
             raise BadValueError(f"Name a preset first. Known: {', '.join(PRESETS)}.")
@@ -96,7 +96,7 @@ def run(argv: list[str]) -> None:
         bar = Bar(config.minutes)
         folder = config.out / f"{config.experiment.name}-{config.experiment.seed}"
         weights = None if config.start is None else weights_for(config.start)
-        rounds = begin(config.experiment, folder, bar, weights, agent_for, look)
+        rounds = begin(config.experiment, folder, bar, weights, teacher_for, look)
     finished = bar.watch(rounds)
     if spent := time_told(rounds.rows()):
         print(f"where the time went: {spent}")

@@ -1,4 +1,4 @@
-"""`jostle zoo list | show NAME | add NAME RUN`: the weights that come with the package."""
+"""`jostle zoo list | show NAME | add NAME RUN | tune NAME`: weights that come along."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +15,21 @@ from jostle.zoo.shelf import find, shelf
 class ZooConfig:
     """Look at the weights that come with the package."""
 
-    what: Annotated[Literal["list", "show", "add"], tyro.conf.Positional] = "list"
-    """list them all, show one card, or add the best weights of a run if they are better."""
+    what: Annotated[Literal["list", "show", "add", "tune"], tyro.conf.Positional] = "list"
+    """list them all, show one card, add the best weights of a run if they are better, or tune how
+    restless an agent is used."""
     name: Annotated[str, tyro.conf.Positional] = ""
-    """Whose card to show, or what to call the new weights."""
+    """Whose card to show, whom to tune, or what to call the new weights."""
     run: Annotated[Path | None, tyro.conf.Positional] = None
     """Folder of the run to add."""
     episodes: int = 400
     """Fixed episodes on which new and old agents are compared."""
     final: bool = False
     """Take an agent's weights of the last examination instead of those of the best one."""
+    levels: tuple[float, ...] = (0.0, 0.02, 0.04, 0.06)
+    """Deviations of noise to try when an agent is tuned."""
+    trials: int = 200
+    """Episodes per level, none of which is among those that decide."""
     probe: tuple[Path, ...] = ()
     """Folders of frames with truth on which new and old encoders are compared."""
 
@@ -41,6 +46,11 @@ def run(argv: list[str]) -> None:
         require(bool(config.name) and config.run is not None, "Say: jostle zoo add NAME RUN.")
         assert config.run is not None
         _add(config, RunDir(config.run))
+        return
+    if config.what == "tune":
+        from jostle.zoo.tuning import tune
+
+        tune(config.name, config.levels, print, trials=config.trials, episodes=config.episodes)
         return
     held = shelf()
     for entry in held.values():

@@ -13,6 +13,7 @@ from jostle.core.protocols import Observation
 from jostle.envs.observe import StateReader
 from jostle.rollout.collect import as_entities
 from jostle.rollout.observer import Sets, StateObserver
+from jostle.rollout.unrest import Unrest
 
 SWITCH_EVERY = 15
 """Steps after which the meta-policy turns to the next object."""
@@ -62,23 +63,27 @@ class SubgoalObserver(StateObserver):
 class SubgoalPolicy:
     """Works on one object for some steps, then on the next that is not yet at its goal."""
 
-    def __init__(self, agent: TD3Agent, observer: SubgoalObserver, measure: Measure) -> None:
+    def __init__(
+        self, agent: TD3Agent, observer: SubgoalObserver, measure: Measure, restless: float
+    ) -> None:
         """Let `agent` act on what `observer` shows; `measure` says what is done."""
         self._agent, self._observer, self._measure = agent, observer, measure
-        self._step = 0
+        self._unrest, self._step = Unrest(restless), 0
 
     def act(self, observation: Observation) -> NDArray[np.float32]:
         """Choose actions, (B, A)."""
         if self._step and self._step % SWITCH_EVERY == 0:
             self._switch(observation)
         self._step += 1
-        return self._agent.act(
+        actions = self._agent.act(
             as_entities(self._observer.state(observation)),
             as_entities(self._observer.goal(observation)),
         )
+        return self._unrest(actions)
 
     def restart(self) -> None:
         """Begin a new episode with the first object."""
+        self._unrest.restart()
         self._step = 0
         self._observer.chosen[:] = 0
 

@@ -83,7 +83,7 @@ def make_observer(
     return (SubgoalObserver if kind == "smorl" else StateObserver)(env.reader, env.num_envs, codes)
 
 
-def policy_for(agent: TD3Agent, env: TabletopVectorEnv) -> Policy:
+def policy_for(agent: TD3Agent, env: TabletopVectorEnv, restless: float | None = None) -> Policy:
     """Let an agent act in an environment, with any number of objects if it is made for sets."""
     observer = make_observer(agent.net.kind, env, None, agent.eyes, agent.cameras)
     if observer.features != agent.shapes.features:
@@ -96,9 +96,10 @@ def policy_for(agent: TD3Agent, env: TabletopVectorEnv) -> Policy:
             f"An unstructured network cannot change its number of objects: it was trained with "
             f"{agent.shapes.goal[1]}, here are {env.recipe.most}."
         )
+    unrest = agent.restless if restless is None else restless
     if isinstance(observer, SubgoalObserver):
-        return SubgoalPolicy(agent, observer, env.measure)
-    return LearnedPolicy(agent, observer)
+        return SubgoalPolicy(agent, observer, env.measure, unrest)
+    return LearnedPolicy(agent, observer, unrest)
 
 
 def make_env(
@@ -125,7 +126,9 @@ def make_agent(
     """Build a fresh agent for what the observer shows; critics see what `knower` shows."""
     judged = _shapes(knower) if knower is not None else None
     seed = SeedTree(experiment.seed).integer("weights")
-    return TD3Agent(experiment.net, experiment.td3, _shapes(observer), seed, judged)
+    agent = TD3Agent(experiment.net, experiment.td3, _shapes(observer), seed, judged)
+    agent.restless = experiment.explore.restless
+    return agent
 
 
 def _shapes(observer: Observer) -> Shapes:
@@ -141,7 +144,7 @@ def examine_agent(
     limit: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Examination:
-    """Examine an agent on its own task, without noise; `limit` bounds the number of objects."""
+    """Examine an agent on its own task, as it is used; `limit` bounds the number of objects."""
     env = make_env(experiment, min(copies, max(episodes, 1)), agent.eyes)
     if limit is not None:
         env.limit_objects(limit)

@@ -52,12 +52,17 @@ def what_it_reads(word: str) -> dict[str, Any]:
     }
 
 
-def agent_for(word: str, env: TabletopVectorEnv) -> Policy:
-    """Find an agent and let it act in `env`."""
+def agent_for(word: str, env: TabletopVectorEnv, restless: float | None = None) -> Policy:
+    """Find an agent and let it act in `env`; `restless` overrides the unrest it is used with."""
     if word in SCRIPTED:
         return SCRIPTED[word](env.recipe.task)
     path = weights_for(word)
     from jostle.training.recall import recall
     from jostle.training.workshop import policy_for
 
-    return policy_for(recall(path)[1], env)
+    return policy_for(recall(path)[1], env, restless)
+
+
+def teacher_for(word: str, env: TabletopVectorEnv) -> Policy:
+    """Find an agent that others learn from: it says what it means, without noise."""
+    return agent_for(word, env, restless=0.0)

@@ -62,17 +62,13 @@ def _keep(name: str, run: RunDir, weights: Path, score: Examination, zoo: Path) 
     zoo.mkdir(parents=True, exist_ok=True)
     target = zoo / f"{name}.safetensors"
     experiment, _ = recall(weights)
-    low, high = score.interval()
     spent = time_told(run.rows())
     source = "pixels" if experiment.encoder else "true state"
     facts = {
         "task": f"{score.task}, {score.objects} objects, {source}",
         "lane": experiment.training.lane,
         "network": _network(experiment),
-        "success": f"{score.mean('success'):.3f} [{low:.3f}, {high:.3f}]",
-        "success fraction": f"{score.mean('success_fraction'):.3f}",
-        "average distance": f"{score.mean('average_distance'):.4f}",
-        "episodes": f"{len(score.episodes)}, set {score.digest}",
+        **told_score(score),
         "trained with": _command(experiment),
         "history": chapters(load(weights)[1].get("history", [])),
         **({"where the time went": spent} if spent else {}),
@@ -94,14 +90,31 @@ def _keep(name: str, run: RunDir, weights: Path, score: Examination, zoo: Path) 
         notes,
     )
     shutil.copyfile(weights, target.with_suffix(".part"))
+    shelve(name, target, experiment, score)
+
+
+def told_score(score: Examination) -> dict[str, object]:
+    """What a card says of an examination."""
+    low, high = score.interval()
+    return {
+        "success": f"{score.mean('success'):.3f} [{low:.3f}, {high:.3f}]",
+        "success fraction": f"{score.mean('success_fraction'):.3f}",
+        "average distance": f"{score.mean('average_distance'):.4f}",
+        "episodes": f"{len(score.episodes)}, set {score.digest}",
+    }
+
+
+def shelve(name: str, target: Path, experiment: Experiment, score: Examination) -> None:
+    """Put the weights that lie beside `target` in its place, and their score beside them."""
+    part = target.with_suffix(".part")
     named = {
         "agent": name,
-        "weights": digest(weights),
+        "weights": digest(part),
         "wanted_objects": experiment.objects,
         "colors": experiment.colors,
     }
     write_scores(target.with_suffix(".json"), [{**score.summary(), **named}])
-    target.with_suffix(".part").replace(target)
+    part.replace(target)
 
 
 def _network(experiment: Experiment) -> str:

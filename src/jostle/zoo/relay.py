@@ -19,7 +19,7 @@ from jostle.pretraining.config import recipe
 from jostle.pretraining.loop import Pretrainer
 from jostle.training.rounds import Rounds, StopAskedError
 from jostle.training.start import begin, go_on
-from jostle.zoo.agents import agent_for
+from jostle.zoo.agents import teacher_for
 from jostle.zoo.encoders import look
 from jostle.zoo.keeping import keep_if_better
 from jostle.zoo.keeping_encoders import keep_encoder_if_better
@@ -177,7 +177,7 @@ class Relay:
             self._tell(f"{wanted.name}: goes on in {run.path}")
             if wanted.encoder is not None:
                 return pretraining.go_on(run.path, watch)
-            return go_on(run.path, watch, find=agent_for)
+            return go_on(run.path, watch, find=teacher_for)
         held = shelf(self._zoo).get(wanted.name)
         self._tell(f"{wanted.name}: starts" + (" from the zoo's weights" if held else ""))
         weights = held.weights if held else None
@@ -191,7 +191,7 @@ class Relay:
         if self._threads:
             training = replace(experiment.training, threads=self._threads)
             experiment = replace(experiment, training=training)
-        return begin(experiment, run.path, watch, weights, agent_for, look)
+        return begin(experiment, run.path, watch, weights, teacher_for, look)
 
     def _book(self) -> dict[str, Any]:
         path = self._folder / "relay.json"

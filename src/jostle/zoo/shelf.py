@@ -67,6 +67,20 @@ def write_card(entry: Entry, title: str, facts: dict[str, object], notes: str) -
     entry.card.write_text(f"# {title}\n\n| | |\n|---|---|\n{rows}\n\n{notes}\n")
 
 
+def amend_card(entry: Entry, facts: dict[str, object]) -> None:
+    """Set facts of a card that is there already: in their rows, or in new ones behind the last."""
+    lines = entry.card.read_text().splitlines()
+    for key, value in facts.items():
+        row, head = f"| {key} | {_cell(value)} |", f"| {key} |"
+        places = [index for index, line in enumerate(lines) if line.startswith(head)]
+        if places:
+            lines[places[0]] = row
+        else:
+            last = max(index for index, line in enumerate(lines) if line.startswith("| "))
+            lines.insert(last + 1, row)
+    entry.card.write_text("\n".join(lines) + "\n")
+
+
 def meta_of(weights: Path) -> dict[str, Any]:
     """What weights say about themselves, read from their first bytes and without torch."""
     try:
