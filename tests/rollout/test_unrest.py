@@ -10,15 +10,17 @@ from jostle.rollout.unrest import Unrest  # noqa: E402
 from jostle.zoo.agents import agent_for, teacher_for  # noqa: E402
 
 
-def test_noise_depends_on_the_time_alone_and_begins_anew_with_each_episode():
-    few, many = Unrest(0.1), Unrest(0.1)
-    first = [few(np.zeros((2, 3), np.float32)) for _ in range(5)]
-    second = [many(np.zeros((7, 3), np.float32)) for _ in range(5)]
-    for one, two in zip(first, second, strict=True):
-        np.testing.assert_array_equal(np.unique(one, axis=0), np.unique(two, axis=0))
-    assert len(np.unique([noise[0] for noise in first], axis=0)) == 5
-    few.restart()
-    np.testing.assert_array_equal(few(np.zeros((2, 3), np.float32)), first[0])
+def test_an_episode_meets_the_same_noise_however_many_are_played_at_once():
+    def noise(copies: int, rounds: int) -> np.ndarray:
+        """Noise of the first episodes, (episodes, steps, A)."""
+        unrest, found = Unrest(0.1), []
+        for _ in range(rounds):
+            unrest.restart()
+            found.append([unrest(np.zeros((copies, 3), np.float32)) for _ in range(5)])
+        return np.concatenate(np.moveaxis(found, 1, 2))
+
+    np.testing.assert_array_equal(noise(6, 1), noise(2, 3))
+    assert len(np.unique(noise(6, 1).reshape(-1, 3), axis=0)) == 30
 
 
 def test_noise_has_its_deviation_and_stays_within_the_limits_of_actions():

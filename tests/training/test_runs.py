@@ -26,6 +26,7 @@ from jostle.training.recall import recall  # noqa: E402
 from jostle.training.start import AnotherExperimentError, begin, go_on  # noqa: E402
 from jostle.training.workshop import make_env, policy_for  # noqa: E402
 from jostle.zoo.agents import agent_for  # noqa: E402
+from jostle.zoo.shelf import shelf  # noqa: E402
 
 
 def tiny(name: str = "one-cube-state", **training):
@@ -244,6 +245,21 @@ def test_experiments_survive_json():
         assert differences(preset, again) == []
     with pytest.raises(KeyError, match="Did you mean 'gamma'"):
         read_experiment({**tiny().to_dict(), "td3": {"gama": 0.9}})
+
+
+def test_an_anchor_needs_weights_to_begin_with(tmp_path):
+    plain = tiny("one-cube-state-finetune")
+    with pytest.raises(BadValueError, match="--from"):
+        begin(plain, tmp_path / "run", quiet)
+    assert not (tmp_path / "run").exists()
+    zoo = shelf()["one-cube-state"].weights
+    rounds = begin(plain, tmp_path / "run", quiet, weights=zoo)
+    rounds.run()
+    agent = rounds.shop.agent
+    assert agent.restless == plain.explore.restless > 0
+    told = recall(zoo)[1].actor.state_dict()
+    for name, tensor in agent.actor.state_dict().items():  # it rests longer than this run lasts
+        assert torch.equal(tensor, told[name]), name
 
 
 def test_a_deeper_network_begins_where_a_shallower_one_ended(tmp_path):

@@ -71,6 +71,20 @@ def test_a_lost_run_starts_again_from_the_zoo(tmp_path, heard):
     assert any("from the zoo's weights" in text for text in heard)
 
 
+def test_a_training_may_begin_with_the_weights_of_another_and_keeps_their_depth(tmp_path, heard):
+    deep = replace(TINY, net=replace(TINY.net, rounds=2))
+    room.PRESETS["deep"] = deep
+    first = [Wanted(name="a", preset="deep", minutes=10, target=2.0)]
+    relay = Relay(first, tmp_path / "runs", heard.append, tmp_path / "zoo", episodes=6)
+    relay.turn(relay.next(), minutes=10)
+    second = [Wanted(name="b", preset="tiny", minutes=10, target=2.0, start="a")]
+    relay = Relay(second, tmp_path / "runs", heard.append, tmp_path / "zoo", episodes=6)
+    relay.turn(relay.next(), minutes=0.0)
+    assert "b: starts from the zoo's weights" in heard
+    written = json.loads((tmp_path / "runs/b/experiment.json").read_text())
+    assert written["net"]["rounds"] == 2
+
+
 def test_a_reached_target_ends_a_training(tmp_path, heard):
     relay = make(tmp_path, heard, target=0.0)
     assert relay.next() is None

@@ -136,6 +136,41 @@ def _pixels_distill(name: str) -> Experiment:
     )  # fmt: skip
 
 
+def _finetune(name: str) -> Experiment:
+    """Reinforce an imitator (--from): hardly any noise, critics of sets, and an anchor.
+
+    The critics first learn what the imitator is worth; then it may leave its actions, but not far.
+    """
+    fast = _fast(name)
+    return replace(
+        fast,
+        name=f"{name}-state-finetune",
+        net=replace(fast.net, critics="same"),
+        td3=replace(
+            fast.td3, lr=2e-4, critic_lr=5e-4, batch=192, actor_rests=3500, anchor=4.0
+        ),
+        explore=ExploreConfig(epsilon=0.01, sigma=0.06, one_coin=False, restless=0.05),
+        training=replace(
+            fast.training, horizon=80, warmup_episodes=0, updates_per_step=0.2, env_steps=100_000,
+            examine_every=10,
+        ),
+    )  # fmt: skip
+
+
+def _pixels_finetune(name: str) -> Experiment:
+    """The same for an imitator that sees, with critics that know the true state."""
+    state = _finetune(name)
+    return replace(
+        state,
+        name=f"{name}-pixels-finetune",
+        encoder=_eyes(name),
+        td3=replace(state.td3, batch=128),
+        training=replace(
+            state.training, lane="privileged-critic", random_codes=False, updates_per_step=0.25
+        ),
+    )
+
+
 def _mlp(experiment: Experiment) -> Experiment:
     """No sets: objects are told apart by their place in the row, so that codes must not move."""
     return replace(
@@ -185,8 +220,9 @@ def _smorl(experiment: Experiment) -> Experiment:
 
 
 def _all() -> dict[str, Experiment]:
-    makers = (_fast, _paper, _distill, _pixels_fast, _pixels_paper, _privileged, _pixels_distill)
-    found = [make(name) for name in _BUDGETS for make in makers]
+    by_state = (_fast, _paper, _distill, _finetune)
+    by_sight = (_pixels_fast, _pixels_paper, _privileged, _pixels_distill, _pixels_finetune)
+    found = [make(name) for name in _BUDGETS for make in (*by_state, *by_sight)]
     fixed = [name for name in _BUDGETS if not isinstance(_BUDGETS[name][1], tuple)]
     rivals = (_vector, _slots, _front)
     found += [make(_pixels_distill(name)) for name in fixed for make in rivals]

@@ -8,28 +8,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SEED = 20_240
-"""Of the one sequence of noise that all restless agents share."""
+"""Of all noise: the n-th episode of any examination always meets the same."""
 
 
 class Unrest:
-    """Adds the same noise in every copy and every episode, step by step.
+    """Adds noise that depends on the number of the episode and on the step, and on nothing else.
 
-    So acting stays a function of the observation and of the time since `restart`, whatever else is
-    played beside it.
+    Episodes are numbered as they are played: copy after copy, and on with the next `restart`. So an
+    agent plays them alike, however many are played at once.
     """
 
     def __init__(self, deviation: float) -> None:
         """Disturb actions by noise of this deviation; 0 leaves them alone."""
-        self._deviation, self._step = deviation, 0
+        self._deviation, self._first = deviation, 0
+        self._streams: list[np.random.Generator] = []
 
     def restart(self) -> None:
-        """Begin a new episode."""
-        self._step = 0
+        """Begin new episodes in all copies."""
+        self._first += len(self._streams)
+        self._streams = []
 
     def __call__(self, actions: NDArray[np.float32]) -> NDArray[np.float32]:
         """Disturb the actions (B, A) of one step."""
-        self._step += 1
         if self._deviation == 0:
             return actions
-        noise = np.random.default_rng((_SEED, self._step)).standard_normal(actions.shape[1])
-        return np.clip(actions + self._deviation * noise, -1, 1).astype(np.float32)
+        while len(self._streams) < len(actions):
+            number = self._first + len(self._streams)
+            self._streams.append(np.random.default_rng((_SEED, number)))
+        noise = [self._streams[copy].standard_normal(row.shape) for copy, row in enumerate(actions)]
+        return np.clip(actions + self._deviation * np.stack(noise), -1, 1).astype(np.float32)

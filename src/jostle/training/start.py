@@ -52,6 +52,11 @@ def begin(
     look: Look = from_file,
 ) -> Rounds:
     """Start a new run; `weights`, a file or a run, gives what networks it has to start from."""
+    if experiment.td3.anchor > 0 and weights is None:
+        raise BadValueError(
+            "An anchor holds the actor to the weights that training begins with: name them with "
+            "--from, or train without one (--anchor 0)."
+        )
     run = RunDir(folder)
     encoder = None
     if experiment.encoder:

@@ -23,7 +23,7 @@ from jostle.zoo.agents import teacher_for
 from jostle.zoo.encoders import look
 from jostle.zoo.keeping import keep_if_better
 from jostle.zoo.keeping_encoders import keep_encoder_if_better
-from jostle.zoo.shelf import FOLDER, meta_of, shelf
+from jostle.zoo.shelf import FOLDER, find, meta_of, shelf
 
 Tell = Callable[[str], None]
 
@@ -40,6 +40,8 @@ class Wanted:
     """Time it may take in all."""
     target: float
     """Success at which it counts as finished; of encoders, the validation loss."""
+    start: str = ""
+    """Whose weights of the zoo an agent begins with while there are none of its own."""
     encoder: str | None = None
     """Which encoder to pretrain; none: the preset is that of an agent."""
     data: str = ""
@@ -50,6 +52,8 @@ class Wanted:
         if self.encoder is None:
             _ = PRESETS[self.preset]
             require(not self.data, f"'{self.name}' has frames (data) but names no encoder.")
+            if self.start:
+                find(self.start)
         else:
             _ = KINDS[self.encoder].presets[self.preset]
             require(bool(self.data), f"'{self.name}' lacks the frames to learn from (data).")
@@ -178,7 +182,8 @@ class Relay:
             if wanted.encoder is not None:
                 return pretraining.go_on(run.path, watch)
             return go_on(run.path, watch, find=teacher_for)
-        held = shelf(self._zoo).get(wanted.name)
+        zoo = shelf(self._zoo)
+        held = zoo.get(wanted.name) or zoo.get(wanted.start)
         self._tell(f"{wanted.name}: starts" + (" from the zoo's weights" if held else ""))
         weights = held.weights if held else None
         if wanted.encoder is not None:
@@ -188,6 +193,10 @@ class Relay:
                 plan = replace(plan, model=read_entry(meta_of(held.weights), held.weights)[1])
             return pretraining.begin(plan, run.path, watch, weights)
         experiment = PRESETS[wanted.preset]
+        if held is not None:  # what goes on keeps its depth
+            depth = meta_of(held.weights)["experiment"]["net"].get("rounds", 1)
+            depth = max(depth, experiment.net.rounds)
+            experiment = replace(experiment, net=replace(experiment.net, rounds=depth))
         if self._threads:
             training = replace(experiment.training, threads=self._threads)
             experiment = replace(experiment, training=training)
