@@ -257,6 +257,8 @@ def test_an_anchor_needs_weights_to_begin_with(tmp_path):
     rounds.run()
     agent = rounds.shop.agent
     assert agent.restless == plain.explore.restless > 0
+    history = load(tmp_path / "run/checkpoints/final.safetensors")[1]["history"]
+    assert [chapter["lane"] for chapter in history] == ["distill", "fine-tuning"]
     told = recall(zoo)[1].actor.state_dict()
     for name, tensor in agent.actor.state_dict().items():  # it rests longer than this run lasts
         assert torch.equal(tensor, told[name]), name

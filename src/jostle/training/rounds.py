@@ -104,9 +104,12 @@ class Rounds(ABC):
 
     def _chapter(self) -> dict[str, Any]:
         """What this run has put into the weights so far."""
+        lane: str = self.experiment.training.lane
+        if lane == "scratch" and self._run.read_history():  # it did not begin from scratch
+            lane = "fine-tuning"
         return {
             "preset": self.experiment.name,
-            "lane": self.experiment.training.lane,
+            "lane": lane,
             "seed": self.experiment.seed,
             "updates": self.shop.agent.updates,
             "env_steps": self.counters["env_steps"],

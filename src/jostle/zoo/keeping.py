@@ -17,7 +17,7 @@ from jostle.reports.curves import draw_curves, read_curve
 from jostle.training.experiment import Experiment, differences
 from jostle.training.recall import recall
 from jostle.training.workshop import examine_agent
-from jostle.zoo.shelf import FOLDER, Entry, chapters, shelf, write_card
+from jostle.zoo.shelf import FOLDER, Entry, chapters, lanes, shelf, write_card
 
 Tell = Callable[[str], None]
 
@@ -64,13 +64,14 @@ def _keep(name: str, run: RunDir, weights: Path, score: Examination, zoo: Path) 
     experiment, _ = recall(weights)
     spent = time_told(run.rows())
     source = "pixels" if experiment.encoder else "true state"
+    history = load(weights)[1].get("history", [])
     facts = {
         "task": f"{score.task}, {score.objects} objects, {source}",
-        "lane": experiment.training.lane,
+        "lane": lanes(history) or experiment.training.lane,
         "network": _network(experiment),
         **told_score(score),
         "trained with": _command(experiment),
-        "history": chapters(load(weights)[1].get("history", [])),
+        "history": chapters(history),
         **({"where the time went": spent} if spent else {}),
         "provenance": json.loads((run.path / "provenance.json").read_text()),
     }

@@ -96,6 +96,11 @@ def _cell(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def lanes(history: Sequence[dict[str, Any]]) -> str:
+    """Say which lanes an agent went through, each once."""
+    return ", then ".join(dict.fromkeys(one["lane"] for one in history))
+
+
 def chapters(history: Sequence[dict[str, Any]]) -> str:
     """Say in a cell what trainings an agent went through."""
     return ", then ".join(
