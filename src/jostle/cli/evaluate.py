@@ -78,16 +78,16 @@ def run(argv: list[str]) -> None:
 
 def _ways(config: EvaluateConfig) -> tuple[list[Examine], list[str]]:
     """How each agent is examined, and notes that are there when this is done."""
-    if config.restless:
-        require(config.through is None, "Name --restless or --through, not both.")
-        return [_restless(level) for level in config.restless], []
+    plain = [_restless(level) for level in config.restless] or [examine_with_bar]
     if config.through is None:
-        return [examine_with_bar], []
+        return plain, []
     from jostle.cli.perceiving import Through
 
     require(config.task != "all", "Places are read with the colors of one task: name it by --task.")
-    reading = Through(config.through, config.calibrate, config.agents)
-    return [examine_with_bar, reading], reading.notes
+    require(len(plain) == 1, "With --through, name one level of noise at most.")
+    level = config.restless[0] if config.restless else None
+    reading = Through(config.through, config.calibrate, config.agents, level)
+    return [*plain, reading], reading.notes
 
 
 def _restless(level: float) -> Examine:

@@ -20,7 +20,13 @@ from jostle.zoo.encoders import look
 class Through:
     """Examines as `examine_with_bar` does, but lets the agent know only what an encoder finds."""
 
-    def __init__(self, encoder: str, folder: Path | None, agents: Sequence[str]) -> None:
+    def __init__(
+        self,
+        encoder: str,
+        folder: Path | None,
+        agents: Sequence[str],
+        restless: float | None = None,
+    ) -> None:
         """Calibrate an encoder, by the word a user types, on a folder of frames with truth."""
         for agent in agents:
             if what_it_reads(agent):
@@ -34,7 +40,7 @@ class Through:
                 "as a folder that 'jostle collect NCubes --objects 3 --frames 5400 --seed 1000 "
                 "--out frames/probe/3-rgb' makes."
             )
-        self._name = encoder
+        self._name, self._restless = encoder, restless
         self._reader, errors = calibrate(look(encoder), folder)
         self.notes = [
             f"Read through {encoder}, in scenes of {folder} kept apart: {errors.read:.1%} of "
@@ -61,7 +67,7 @@ class Through:
             autoreset_mode="Disabled",
             **self._frames(),
         )
-        audit = Audit(ReadingPolicy(agent_for(agent, env), self._reader, env))
+        audit = Audit(ReadingPolicy(agent_for(agent, env, self._restless), self._reader, env))
         found = play_with_bar(env, audit, f"{agent} through {self._name}", episodes, seed)
         self.notes.append(
             f"{task}, {agent}: objects {_say(Errors.of(*audit.objects))}, {1 - audit.found:.1%} of "
