@@ -26,6 +26,7 @@ _BUDGETS: dict[str, tuple[str, int | tuple[int, int] | None, int, int, int, int]
 _TEACHERS = {
     "adjacent-goals": "mixed-goals-state",
     "mixed-goals": "mixed-goals-state",
+    "small-table": "small-table-state",
     "ordered-push": "ordered-push-state",
     "push-t": "push-t-state",
     "push-2t": "push-2t-state",
