@@ -7,7 +7,7 @@ import numpy as np
 import tyro
 
 from jostle.cli.docs import suite_sheet
-from jostle.cli.examining import examine_with_bar
+from jostle.cli.examining import Sitting, examine_with_bar
 from jostle.cli.film import FilmConfig, make_film
 from jostle.reports.films import save_picture
 from jostle.reports.tables import markdown
@@ -36,7 +36,10 @@ def run(argv: list[str]) -> None:
     sees = bool(what_it_reads(config.agent))
     seen = make_film(replace(wanted, overlay="particles"))[0] if sees else None
     tasks = save_picture(suite_sheet(), config.out / "tasks.png")
-    scores = examine_with_bar(config.agent, "ThreeCubes", None, config.episodes, 0, config.episodes)
+    sitting = Sitting(
+        agent=config.agent, task="ThreeCubes", episodes=config.episodes, copies=config.episodes
+    )
+    scores = examine_with_bar(sitting)
     table = markdown([scores.summary()])
     (config.out / "metrics.md").write_text(table)
     millimeters = np.round(1000 * footage.distances[-1]).astype(int).tolist()

@@ -2,25 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
-from jostle.cli.examining import examine_with_bar, play_with_bar, stage_for, write_results
+from jostle.cli.examining import Sitting, examine_with_bar, write_results
 from jostle.core.errors import require
 from jostle.evaluation.compare import compare
 from jostle.evaluation.examine import Examination
 from jostle.reports.tables import markdown
 from jostle.tasks.catalog import TASKS
-from jostle.zoo.agents import agent_for
 
 _SUITE = (
     ("OneCube", None), ("TwoCubes", None), ("ThreeCubes", None), ("SixCubes", None),
     ("AdjacentGoals", None), ("SmallTable", None), ("OrderedPush", None), ("PushT", 1),
     ("PushT", 2), ("Sorting", None), ("Distractors", None),
 )  # fmt: skip
-Examine = Callable[[str, str, int | None, int, int, int, str], Examination]
+Examine = Callable[[Sitting], Examination]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,17 @@ def run(argv: list[str]) -> None:
     rows = _SUITE if config.task == "all" else ((TASKS[config.task].name, config.objects),)
     ways, notes = _ways(config)
     found = [
-        examine(agent, task, objects, config.episodes, config.seed, config.copies, config.colors)
+        examine(
+            Sitting(
+                agent=agent,
+                task=task,
+                objects=objects,
+                episodes=config.episodes,
+                seed=config.seed,
+                copies=config.copies,
+                colors=config.colors,
+            )
+        )
         for task, objects in rows
         for agent in config.agents
         for examine in ways
@@ -78,7 +88,9 @@ def run(argv: list[str]) -> None:
 
 def _ways(config: EvaluateConfig) -> tuple[list[Examine], list[str]]:
     """How each agent is examined, and notes that are there when this is done."""
-    plain = [_restless(level) for level in config.restless] or [examine_with_bar]
+    plain: list[Examine] = [
+        partial(examine_with_bar, restless=level) for level in config.restless
+    ] or [examine_with_bar]
     if config.through is None:
         return plain, []
     from jostle.cli.perceiving import Through
@@ -88,22 +100,3 @@ def _ways(config: EvaluateConfig) -> tuple[list[Examine], list[str]]:
     level = config.restless[0] if config.restless else None
     reading = Through(config.through, config.calibrate, config.agents, level)
     return [*plain, reading], reading.notes
-
-
-def _restless(level: float) -> Examine:
-    """Examine agents with noise of this deviation."""
-
-    def examine(
-        agent: str,
-        task: str,
-        objects: int | None,
-        episodes: int,
-        seed: int,
-        copies: int,
-        colors: str,
-    ) -> Examination:
-        env = stage_for(agent, task, objects, min(copies, max(episodes, 1)), colors)
-        policy = agent_for(agent, env, level)
-        return play_with_bar(env, policy, f"{agent} (restless {level:g})", episodes, seed)
-
-    return examine

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -13,32 +15,36 @@ from jostle.tasks.catalog import TASKS
 from jostle.zoo.agents import agent_for, what_it_reads
 
 
-def stage_for(
-    agent: str, task: str, objects: int | None, copies: int, colors: str
-) -> TabletopVectorEnv:
-    """Copies of a task in which an agent, by the word a user types, can be examined."""
-    return TabletopVectorEnv(
-        copies,
-        TASKS[task].name,
-        objects=objects,
-        colors=colors,
-        autoreset_mode="Disabled",
-        **what_it_reads(agent),
-    )
+@dataclass(frozen=True, kw_only=True)
+class Sitting:
+    """Which agent, by the word a user types, is examined on which fixed episodes."""
+
+    agent: str
+    task: str
+    episodes: int
+    copies: int
+    objects: int | None = None
+    seed: int = 0
+    colors: str = "fixed"
+
+    def stage(self, **seen: Any) -> TabletopVectorEnv:
+        """Copies of the task that show what the options `seen` say."""
+        return TabletopVectorEnv(
+            min(self.copies, max(self.episodes, 1)),
+            TASKS[self.task].name,
+            objects=self.objects,
+            colors=self.colors,
+            autoreset_mode="Disabled",
+            **seen,
+        )
 
 
-def examine_with_bar(
-    agent: str,
-    task: str,
-    objects: int | None,
-    episodes: int,
-    seed: int,
-    copies: int,
-    colors: str = "fixed",
-) -> Examination:
-    """Examine an agent, by the word a user types, on fixed episodes of a task."""
-    env = stage_for(agent, task, objects, min(copies, max(episodes, 1)), colors)
-    return play_with_bar(env, agent_for(agent, env), agent, episodes, seed)
+def examine_with_bar(sitting: Sitting, restless: float | None = None) -> Examination:
+    """Examine an agent, with noise of deviation `restless` instead of its own if that is given."""
+    env = sitting.stage(**what_it_reads(sitting.agent))
+    policy = agent_for(sitting.agent, env, restless)
+    name = sitting.agent + ("" if restless is None else f" (restless {restless:g})")
+    return play_with_bar(env, policy, name, sitting.episodes, sitting.seed)
 
 
 def play_with_bar(

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jostle.cli.examining import play_with_bar
+from jostle.cli.examining import Sitting, play_with_bar
 from jostle.core.errors import BadValueError
-from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.audit import Audit
 from jostle.evaluation.examine import Examination
 from jostle.probing.reading import Errors, calibrate
 from jostle.rollout.reading import ReadingPolicy
 from jostle.scene.spec import CameraSpec
-from jostle.tasks.catalog import TASKS
 from jostle.zoo.agents import agent_for, what_it_reads
 from jostle.zoo.encoders import look
 
@@ -48,30 +46,16 @@ class Through:
         ]
         """What to tell beside the table: how well places were read; medians."""
 
-    def __call__(
-        self,
-        agent: str,
-        task: str,
-        objects: int | None,
-        episodes: int,
-        seed: int,
-        copies: int,
-        colors: str = "fixed",
-    ) -> Examination:
-        """Examine an agent, by the word a user types, on fixed episodes of a task."""
-        env = TabletopVectorEnv(
-            min(copies, max(episodes, 1)),
-            TASKS[task].name,
-            objects=objects,
-            colors=colors,
-            autoreset_mode="Disabled",
-            **self._frames(),
-        )
+    def __call__(self, sitting: Sitting) -> Examination:
+        """Examine an agent on what is read."""
+        agent, env = sitting.agent, sitting.stage(**self._frames())
         audit = Audit(ReadingPolicy(agent_for(agent, env, self._restless), self._reader, env))
-        found = play_with_bar(env, audit, f"{agent} through {self._name}", episodes, seed)
+        name = f"{agent} through {self._name}"
+        found = play_with_bar(env, audit, name, sitting.episodes, sitting.seed)
+        places, goals = Errors.of(*audit.objects), Errors.of(*audit.goals)
         self.notes.append(
-            f"{task}, {agent}: objects {_say(Errors.of(*audit.objects))}, {1 - audit.found:.1%} of "
-            f"them not found and told from memory; goals {_say(Errors.of(*audit.goals))}.\n"
+            f"{sitting.task}, {agent}: objects {_say(places)}, {1 - audit.found:.1%} of "
+            f"them not found and told from memory; goals {_say(goals)}.\n"
         )
         return found
 

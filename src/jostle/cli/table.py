@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from jostle.cli.examining import examine_with_bar, write_results
+from jostle.cli.examining import Sitting, examine_with_bar, write_results
 from jostle.core.errors import BadValueError
 from jostle.evaluation.examine import Examination
 from jostle.evaluation.scores import digest, key, read_scores, write_scores
@@ -82,7 +82,14 @@ def run(argv: list[str]) -> None:
             scores = known[key(line)]
         else:
             found = examine_with_bar(
-                word, row.task, row.objects, episodes, 0, config.copies, row.colors
+                Sitting(
+                    agent=word,
+                    task=row.task,
+                    objects=row.objects,
+                    episodes=episodes,
+                    copies=config.copies,
+                    colors=row.colors,
+                )
             )
             played.append(found)
             scores = found.summary()
