@@ -178,7 +178,7 @@ class Studio:
             f"Pictures are 8 to 2048 pixels a side and at least one, not {views} of {size}.",
         )
         self._world, self._views, self._size = world, views, size
-        self._threads = threads or os.cpu_count() or 1
+        self._threads = threads or _cores()
         self._pools: list[ThreadPoolExecutor] = []
         self._painters: dict[int, Painter] = {}
 
@@ -220,6 +220,13 @@ class Studio:
             self._painters[number] = Painter(self._world, self._views, self._size)
         for shot, picture in zip(shots, out, strict=True):
             what(self._painters[number], shot, picture)
+
+
+def _cores() -> int:
+    """Count the cores that this process may use, which can be fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _upload(model: mujoco.MjModel) -> Any:
