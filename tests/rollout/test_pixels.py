@@ -297,8 +297,10 @@ def test_swapped_goals_get_the_label_of_their_own_moment_and_goal(tmp_path):
     script = SCRIPTED["oracle"](rounds.shop.env.recipe.task)
     asked = script.act({"observation": drawn.rows, "desired_goal": drawn.desired})
     np.testing.assert_allclose(told, asked, atol=1e-6)
-    _, _, labels = rounds._lesson()
-    assert labels.shape == (8, 3)
+    episode, step = np.array([0, 0, 1, 1]), np.array([0, 2, 1, 0])
+    _, _, labels = rounds._lesson(episode, step)
+    assert labels.shape == (8, 3)  # four of its own moments, then as many with other goals
+    np.testing.assert_array_equal(labels[:4], held.actions[episode, step])
 
 
 def test_goals_are_swapped_between_pictures_only():
