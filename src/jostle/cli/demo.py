@@ -22,8 +22,8 @@ class DemoConfig:
     """Who acts: a name of the zoo (needs the extra 'train'), oracle, a run or a file."""
     episodes: int = 32
     """Fixed episodes in the table; the film shows one of them."""
-    seed: int = 0
-    """Which episode is filmed."""
+    seed: int = 2
+    """Which episode is filmed; by default one that the agent wins."""
     out: Path = Path("demo")
     """Folder for the results."""
 
