@@ -108,7 +108,7 @@ def test_few_and_many_keys_are_the_same_mathematics(monkeypatch):
     for limit in ("_FEW", "_FEW_TO_READ"):
         monkeypatch.setattr(f"jostle.nets.attention.{limit}", 7)
     plain, weights = attend(to, of, visible, keep_weights=True)
-    placed = Attention(16, 4, waves=2)
+    placed = Attention(16, 4, told=width(2))
     found = bearings(torch.randn(3, 1, 5, 2), torch.randn(3, 1, 7, 2), waves=2)
     with_bearings = placed(to, of, visible, found)[0]
     for limit in ("_FEW", "_FEW_TO_READ"):
@@ -184,7 +184,7 @@ def test_bearings_between_views_are_zero():
 
 def test_attention_reads_bearings_as_if_they_were_added_to_keys_and_values():
     torch.manual_seed(0)
-    attend = Attention(16, 4, copies=2, waves=3)
+    attend = Attention(16, 4, copies=2, told=width(3))
     to, of, visible = torch.randn(2, 3, 5, 16), torch.randn(2, 3, 7, 16), torch.rand(3, 7) > 0.3
     found = bearings(torch.randn(3, 1, 5, 2), torch.randn(3, 1, 7, 2), waves=3)
     result, weights = attend(to, of, visible, found, keep_weights=True)

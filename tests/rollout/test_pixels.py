@@ -142,7 +142,9 @@ def test_frames_are_as_large_as_the_eyes_want_them(tmp_path):
     assert what_it_reads(str(tmp_path / "run"))["image_size"] == 64
 
 
-@pytest.mark.parametrize("net", [FAST_NET, PAPER_NET], ids=["fast", "paper"])
+@pytest.mark.parametrize(
+    "net", [FAST_NET, PAPER_NET, replace(FAST_NET, ground=True)], ids=["fast", "paper", "ground"]
+)
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 1.0])
 def test_packed_sets_give_the_same_actions_values_and_gradients(net, share):
     torch.manual_seed(0)

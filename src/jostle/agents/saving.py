@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from jostle.agents.td3 import TD3Agent
 from jostle.core.checkpoint import CheckpointError, fill
@@ -56,7 +57,8 @@ def load_weights(
 ) -> None:
     """Load networks; by default all that the tensors hold.
 
-    With `deepen`, the agent may have more blocks than the tensors: at first they change nothing.
+    With `deepen`, the agent may have more blocks than the tensors, or also read places on the
+    table: at first this changes nothing.
     """
     held = only or tuple(
         net for net in _NETS if any(name.startswith(f"{net}.") for name in tensors)
@@ -64,7 +66,7 @@ def load_weights(
     if "actor" not in held:
         raise CheckpointError("These weights hold no actor.")
     for net in held:
-        given = _deepened(agent, net, tensors) if deepen else tensors
+        given = _grounded(agent, net, _deepened(agent, net, tensors)) if deepen else tensors
         fill(getattr(agent, net), given, f"{net}.", net)
     if only is None:
         for fast, still in _COPIES:
@@ -82,6 +84,20 @@ def _deepened(agent: TD3Agent, net: str, tensors: dict[str, Tensor]) -> dict[str
         if "attention.out." in name or last in name:  # a block adds what these two give
             new[name] = torch.zeros_like(new[name])
     return tensors | new
+
+
+def _grounded(agent: TD3Agent, net: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Let weights of a network that knows no ground read it, such that at first it is ignored."""
+    if not agent.net.ground:
+        return tensors
+    wider = {}
+    for name, own in weights(agent, (net,)).items():
+        given = tensors.get(name)
+        if given is None or not own.dim() or given.shape[:-1] != own.shape[:-1]:
+            continue
+        if (missing := own.shape[-1] - given.shape[-1]) > 0:
+            wider[name] = F.pad(given, (0, missing), value=float(name.endswith("variance")))
+    return tensors | wider
 
 
 def _block(name: str) -> str:

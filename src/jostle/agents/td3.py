@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from jostle.agents.build import Shapes, make_actor, make_critics
 from jostle.agents.config import TD3Config
 from jostle.core.entities import Entities
 from jostle.core.errors import BadValueError, NotFiniteError
+from jostle.nets.bearings import PLACE
 from jostle.nets.config import NetConfig
 from jostle.nets.eit import EITActor
 from jostle.nets.normalize import Normalizer
@@ -36,9 +38,11 @@ class TD3Agent:
         self.config, self.net, self.shapes = config, net, shapes
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.actor, self.critics = make_actor(net, shapes), make_critics(net, judged or shapes)
+            self.actor = make_actor(net, shapes)
+            knowing = replace(net, ground=False) if judged else net
+            self.critics = make_critics(knowing, judged or shapes)
         self.normalizer = _normalizer(net, shapes)
-        self.critic_normalizer = _normalizer(net, judged) if judged else self.normalizer
+        self.critic_normalizer = _normalizer(knowing, judged) if judged else self.normalizer
         """The first layer of critics: the actor's, unless they see true state."""
         self.slow_actor, self.slow_critics = deepcopy(self.actor), deepcopy(self.critics)
         self.anchor = deepcopy(self.actor)
@@ -178,7 +182,8 @@ class TD3Agent:
 
 
 def _normalizer(net: NetConfig, shapes: Shapes) -> Normalizer:
-    return Normalizer(shapes.features, plain=0 if net.normalize_codes else shapes.codes)
+    codes = 0 if net.normalize_codes else shapes.codes
+    return Normalizer(shapes.features, plain=PLACE if net.ground else codes)
 
 
 def _adam(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Adam:

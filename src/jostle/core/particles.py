@@ -9,7 +9,9 @@ a logit, and its sigmoid is the part of the image's side that the particle cover
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from jostle.core.entities import Entities
@@ -86,6 +88,14 @@ class Particles:
                 "transparency": self.values[..., -1:]}  # fmt: skip
         shown = [part for name, part in told.items() if name not in hidden]
         return Entities(torch.cat([self.place, *shown], dim=-1), self.transparency >= threshold)
+
+
+def pixels_of(values: NDArray[np.float32], side: int) -> NDArray[np.float64]:
+    """Column and row (..., 2) of entities (..., D) in pictures of `side` x `side` pixels.
+
+    The upper left corner of the picture is the origin: a pixel's center lies at half-integers.
+    """
+    return (values[..., 1::-1].astype(np.float64) + 1) / 2 * (side - 1) + 0.5
 
 
 def shown_width(hidden: Collection[str]) -> int:

@@ -15,14 +15,14 @@ _FEW_TO_READ = 4
 class Attention(nn.Module):
     """Multi-head attention without biases; what is not visible has no influence."""
 
-    def __init__(self, width: int, heads: int, copies: int = 1, waves: int = 0) -> None:
-        """Attend with `heads` heads of `width / heads` features; `waves` > 0 reads bearings."""
+    def __init__(self, width: int, heads: int, copies: int = 1, told: int = 0) -> None:
+        """Attend with `heads` heads of `width / heads` features; read bearings of `told` more."""
         super().__init__()
         self.heads = heads
         self.query, self.key, self.value, self.out = (
             Linear(width, width, copies, bias=False) for _ in range(4)
         )
-        self.reader = BearingReader(width, heads, waves, copies) if waves else None
+        self.reader = BearingReader(width, heads, told, copies) if told else None
 
     def forward(
         self,
@@ -98,13 +98,13 @@ class Block(nn.Module):
         hidden: tuple[int, ...],
         cross: bool,
         copies: int = 1,
-        waves: int = 0,
+        told: int = 0,
     ) -> None:
         """Build a self-attention block, or one that attends to another set."""
         super().__init__()
         self.norm_attention, self.norm_mlp = LayerNorm(width, copies), LayerNorm(width, copies)
         self.norm_context = LayerNorm(width, copies) if cross else None
-        self.attention = Attention(width, heads, copies, waves)
+        self.attention = Attention(width, heads, copies, told)
         self.mlp = MLP((width, *hidden, width), copies)
 
     def forward(

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 PLACE = 2
-"""Features at the front of an entity that are its place, on the table or in the image."""
+"""Features at the front of an entity that are its place, on the table or in the image; with
+`ground`, as many at its end are its place on the table."""
 _LONGEST = 8.0
 """First wavelength in deviations of the normalized place; each next is half as long."""
 _GENTLE = 4
@@ -54,11 +55,11 @@ class BearingReader(nn.Module):
     same without a row for every pair.
     """
 
-    def __init__(self, embedding: int, heads: int, waves: int, copies: int) -> None:
-        """Serve `heads` heads that share `embedding` features."""
+    def __init__(self, embedding: int, heads: int, told: int, copies: int) -> None:
+        """Serve `heads` heads that share `embedding` features; bearings have `told` features."""
         super().__init__()
-        shape = (copies, heads, embedding // heads, width(waves))
-        bound = 1 / math.sqrt(width(waves))
+        shape = (copies, heads, embedding // heads, told)
+        bound = 1 / math.sqrt(told)
         self.key = nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
         self.value = nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 

@@ -32,6 +32,9 @@ class NetConfig:
     """How often the triple self, cross, self attention is repeated."""
     bearings: int = 0
     """Wavelengths by which attention sees where one entity lies from another; 0: the paper's."""
+    ground: bool = False
+    """Whether attention also sees bearings on the table, across views, by the cameras' calibration;
+    for particles with bearings."""
     action_place: bool = False
     """Whether the action entity stands where the gripper would be; for true state with bearings."""
     normalize_codes: bool = True
@@ -49,6 +52,10 @@ class NetConfig:
         require(
             not self.action_place or (self.bearings > 0 and self.action_entity),
             "action_place needs bearings above 0 and an action entity.",
+        )
+        require(
+            not self.ground or (self.bearings > 0 and self.kind == "eit" and not self.action_place),
+            "ground is for an 'eit' with bearings above 0 and without action_place.",
         )
         require(self.bearings >= 0, f"bearings must not be negative, not {self.bearings}.")
 

@@ -12,6 +12,7 @@ from jostle.core.entities import Entities
 from jostle.core.errors import require
 from jostle.nets.attention import Block
 from jostle.nets.bearings import PLACE, bearings, smooth
+from jostle.nets.bearings import width as bearing_width
 from jostle.nets.config import NetConfig
 from jostle.nets.layers import MLP, LayerNorm, Linear
 
@@ -24,6 +25,8 @@ class Trunk(nn.Module):
         super().__init__()
         width, heads, hidden = config.width, config.heads, config.block_hidden
         self.goal_conditioning, self.waves = config.goal_conditioning, config.bearings
+        self.ground = config.ground
+        told = bearing_width(self.waves) * (1 + self.ground) if self.waves else 0
         self.embed_state = Linear(features, width, copies)
         self.embed_goal = Linear(features, width, copies)
         self.view_codes = (
@@ -31,7 +34,7 @@ class Trunk(nn.Module):
         )
         crosses = [i % 3 == 1 for i in range(3 * config.rounds)]
         self.blocks = nn.ModuleList(
-            Block(width, heads, hidden, cross, copies, self.waves) for cross in crosses
+            Block(width, heads, hidden, cross, copies, told) for cross in crosses
         )
         self.pool = Block(width, heads, hidden, True, copies)
         self.query = nn.Parameter(0.02 * torch.randn(copies, 1, width))
@@ -65,6 +68,11 @@ class Trunk(nn.Module):
         here, there = state.values[..., :PLACE], goal.values[..., :PLACE]
         if place is None:  # bearings from and to the extra token are zero
             among, towards = bearings(here, here, self.waves), bearings(here, there, self.waves)
+            if self.ground:
+                here, there = _one_view(state), _one_view(goal)
+                more = bearings(here, here, self.waves), bearings(here, there, self.waves)
+                among = torch.cat((among, more[0]), dim=-1)
+                towards = torch.cat((towards, more[1]), dim=-1)
             return F.pad(among, (0, 0, extra, 0, extra, 0)), F.pad(towards, (0, 0, 0, 0, extra, 0))
         here = torch.cat((place, here), dim=2)
         among, towards = bearings(here, here, self.waves), bearings(here, there, self.waves)
@@ -152,6 +160,11 @@ class EITCritic(nn.Module):
             alone, _ = self.trunk(state, goal)  # (C, B, E)
             pooled = torch.cat((alone, token[:, :, 0]), dim=-1)
         return self.head(pooled)[..., 0]
+
+
+def _one_view(entities: Entities) -> Tensor:
+    """Places on the table, which all views share: (B, 1, V*K, 2)."""
+    return entities.values[..., -PLACE:].flatten(1, 2)[:, None]
 
 
 def _reached(state: Entities, action: Tensor) -> Tensor:

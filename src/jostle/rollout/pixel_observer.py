@@ -15,6 +15,7 @@ from jostle.core.errors import BadValueError
 from jostle.core.protocols import Observation
 from jostle.particles.catalog import Encoder
 from jostle.replay.sampler import GoalForm
+from jostle.rollout.grounding import GROUND, Grounding
 from jostle.rollout.observer import Sets
 
 _AT_ONCE = 8
@@ -33,9 +34,18 @@ class PixelObserver:
     rng = None
     code_width = 0
 
-    def __init__(self, encoder: Encoder, cameras: Sequence[str], copies: int) -> None:
-        """See with `encoder` through `cameras`, in the order it was trained with."""
-        self._encoder, self._cameras = encoder, tuple(cameras)
+    def __init__(
+        self,
+        encoder: Encoder,
+        cameras: Sequence[str],
+        copies: int,
+        ground: Grounding | None = None,
+    ) -> None:
+        """See with `encoder` through `cameras`, in the order it was trained with.
+
+        With `ground`, entities are also told where on the table they would lie.
+        """
+        self._encoder, self._cameras, self._ground = encoder, tuple(cameras), ground
         self.codes = np.zeros((copies, 0), np.int64)
         self._photo: NDArray[np.uint8] | None = None
         self._aim: Sets | None = None
@@ -43,7 +53,7 @@ class PixelObserver:
     @property
     def state_shape(self) -> tuple[int, int, int]:
         """Views, entities and features of a state."""
-        return (len(self._cameras), *self._encoder.shape)
+        return len(self._cameras), self._encoder.shape[0], self.features
 
     @property
     def goal_shape(self) -> tuple[int, int, int]:
@@ -53,7 +63,7 @@ class PixelObserver:
     @property
     def features(self) -> int:
         """Width of an entity."""
-        return self._encoder.shape[1]
+        return self._encoder.shape[1] + (0 if self._ground is None else GROUND)
 
     def goal_form(self) -> GoalForm:
         """Hindsight takes whole sets: nobody knows who is who."""
@@ -100,12 +110,12 @@ class PixelObserver:
 
     def _in_place(self, seen: Sets, there: list[int]) -> Sets:
         """Sets of all views: what is seen where there is a view, nothing elsewhere."""
-        if len(there) == len(self._cameras):
-            return seen
-        shape = (len(seen.values), *self.state_shape)
-        values, visible = np.zeros(shape, np.float32), np.zeros(shape[:-1], bool)
-        values[:, there], visible[:, there] = seen.values, seen.visible
-        return Sets(values, visible)
+        if len(there) < len(self._cameras):
+            shape = (len(seen.values), len(self._cameras), *self._encoder.shape)
+            values, visible = np.zeros(shape, np.float32), np.zeros(shape[:-1], bool)
+            values[:, there], visible[:, there] = seen.values, seen.visible
+            seen = Sets(values, visible)
+        return seen if self._ground is None else self._ground(seen)
 
     def _see(self, frames: NDArray[np.uint8]) -> Sets:
         with CLOCK("encoding"):

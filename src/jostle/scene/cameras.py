@@ -61,3 +61,23 @@ def project(
     column = width / 2 - focal * local[..., 0] / local[..., 2]
     row = height / 2 + focal * local[..., 1] / local[..., 2]
     return np.stack((column, row), axis=-1)
+
+
+def onto_plane(
+    camera: CameraSpec, pixels: NDArray[np.float64], height: float, size: tuple[int, int]
+) -> NDArray[np.float64]:
+    """Where the rays of pixels (..., 2) = (column, row) meet a level plane: x, y (..., 2).
+
+    The inverse of `project` for points of that height. Rays near or above the horizon never meet
+    it: they are bent down to where they would run a tenth of their length downward.
+    """
+    rows, columns = size
+    focal = rows / 2 / np.tan(np.radians(camera.fov) / 2)
+    ahead = np.stack(
+        ((pixels[..., 0] - columns / 2) / focal, (rows / 2 - pixels[..., 1]) / focal,
+         np.full(pixels.shape[:-1], -1.0)),
+        axis=-1,
+    )  # fmt: skip
+    rays = ahead @ orientation(camera).T  # (..., 3) in the world
+    reach = (height - camera.position[2]) / np.minimum(rays[..., 2], -0.1)
+    return np.array(camera.position[:2]) + reach[..., None] * rays[..., :2]

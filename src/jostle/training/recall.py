@@ -26,7 +26,7 @@ def recall(path: Path) -> tuple[Experiment, TD3Agent]:
     experiment = read_experiment(meta["experiment"])
     env = make_env(replace(experiment, training=replace(experiment.training, threads=1)), 1)
     encoder = read_encoder(tensors, {"encoder": meta["eyes"]}, file) if "eyes" in meta else None
-    observer = make_observer(experiment.net.kind, env, None, encoder, experiment.cameras)
+    observer = make_observer(experiment.net, env, None, encoder, experiment.cameras)
     agent = make_agent(experiment, observer)
     load_weights(agent, tensors)
     agent.eyes, agent.cameras = encoder, experiment.cameras

@@ -10,13 +10,17 @@ import torch
 from jostle.agents.build import Shapes
 from jostle.agents.td3 import TD3Agent
 from jostle.core.checkpoint import CheckpointError
+from jostle.core.errors import require
 from jostle.core.protocols import Policy
 from jostle.core.seeding import SeedTree
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.examine import Examination, examine
+from jostle.nets.config import NetConfig
 from jostle.particles.catalog import Model
+from jostle.particles.dlp import DLP
 from jostle.replay.ring import EpisodeRing
 from jostle.replay.sampler import HindsightSampler
+from jostle.rollout.grounding import Grounding
 from jostle.rollout.learned import LearnedPolicy
 from jostle.rollout.observer import Observer, StateObserver
 from jostle.rollout.pixel_observer import PixelObserver
@@ -51,7 +55,7 @@ def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Works
     env = make_env(experiment, training.copies, encoder)
     env.reset(seed=seeds.integer("episodes"))
     codes = seeds.rng("codes") if training.random_codes else None
-    observer = make_observer(experiment.net.kind, env, codes, encoder, experiment.cameras)
+    observer = make_observer(experiment.net, env, codes, encoder, experiment.cameras)
     privileged = training.lane == "privileged-critic"
     knower = StateObserver(env.reader, training.copies, None) if privileged else None
     steps = training.horizon or env.recipe.task.horizon(env.recipe.most)
@@ -71,21 +75,35 @@ def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Works
 
 
 def make_observer(
-    kind: str,
+    net: NetConfig,
     env: TabletopVectorEnv,
     codes: np.random.Generator | None,
     encoder: Model | None,
     cameras: tuple[str, ...] = (),
 ) -> Observer:
-    """The observer that goes with a kind of network, or with an encoder and its cameras."""
+    """The observer that goes with a network, or with an encoder and its cameras."""
     if encoder is not None:
-        return PixelObserver(encoder, cameras, env.num_envs)
-    return (SubgoalObserver if kind == "smorl" else StateObserver)(env.reader, env.num_envs, codes)
+        ground = make_grounding(env, encoder, cameras) if net.ground else None
+        return PixelObserver(encoder, cameras, env.num_envs, ground)
+    require(not net.ground, "ground tells where what cameras see would lie; this sees true state.")
+    kind = SubgoalObserver if net.kind == "smorl" else StateObserver
+    return kind(env.reader, env.num_envs, codes)
+
+
+def make_grounding(env: TabletopVectorEnv, encoder: Model, cameras: tuple[str, ...]) -> Grounding:
+    """Know the cameras of an environment as they stand before anything varies."""
+    require(
+        isinstance(encoder, DLP),
+        "Only particles have places in a picture that can be taken to the table: use an encoder "
+        "'dlp', or --no-ground.",
+    )
+    known = {camera.name: camera for camera in env.recipe.look.cameras}
+    return Grounding([known.get(name) for name in cameras], encoder.config.image)
 
 
 def policy_for(agent: TD3Agent, env: TabletopVectorEnv, restless: float | None = None) -> Policy:
     """Let an agent act in an environment, with any number of objects if it is made for sets."""
-    observer = make_observer(agent.net.kind, env, None, agent.eyes, agent.cameras)
+    observer = make_observer(agent.net, env, None, agent.eyes, agent.cameras)
     if observer.features != agent.shapes.features:
         raise CheckpointError(
             f"This agent reads {agent.shapes.features} features an entity; {env.recipe.task.name} "
