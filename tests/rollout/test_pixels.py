@@ -179,11 +179,13 @@ def test_packing_keeps_every_visible_entity_in_order():
             assert (kept == sets.values[b, v][sets.visible[b, v]]).all()
 
 
+@pytest.mark.parametrize("ground", [False, True], ids=["", "ground"])
 @pytest.mark.parametrize("lane", ["pixels-distill", "pixels", "pixels-privileged"])
 def test_a_training_from_pixels_goes_on_bit_by_bit_and_takes_its_eyes_along(
-    lane, tmp_path, make_env
+    lane, ground, tmp_path, make_env
 ):
     experiment = tiny(tmp_path, f"one-cube-{lane}")
+    experiment = replace(experiment, net=replace(experiment.net, ground=ground))
     begin(experiment, tmp_path / "whole", lambda row: None).run()
 
     class StopError(Exception):
