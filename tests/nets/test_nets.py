@@ -15,7 +15,12 @@ from jostle.nets.mlp import MLPActor, MLPCritic  # noqa: E402
 from jostle.nets.normalize import Normalizer  # noqa: E402
 from jostle.nets.smorl import SmorlActor, SmorlCritic  # noqa: E402
 
-NETS = {"paper": PAPER_NET, "fast": FAST_NET, "deep": NetConfig(rounds=2, width=32, heads=4)}
+NETS = {
+    "paper": PAPER_NET,
+    "fast": FAST_NET,
+    "deep": NetConfig(rounds=2, width=32, heads=4, embed_hidden=(16,)),
+    "ground": replace(FAST_NET, ground=True),
+}
 
 
 def size(net) -> int:

@@ -80,8 +80,9 @@ def agent(net: NetConfig, features: int, seed: int) -> TD3Agent:
     return TD3Agent(net, PRESETS["one-cube-pixels"].td3, Shapes(state=shape, goal=shape), seed)
 
 
-def test_an_agent_without_ground_learns_to_read_it_from_where_it_was():
-    plain, taught = agent(FAST_NET, 9, 0), agent(GROUNDED, 11, 1)
+@pytest.mark.parametrize("hidden", [(), (16,)], ids=["plain", "deeper embedding"])
+def test_an_agent_without_ground_learns_to_read_it_from_where_it_was(hidden):
+    plain, taught = agent(FAST_NET, 9, 0), agent(replace(GROUNDED, embed_hidden=hidden), 11, 1)
     plain.normalizer.update(sets(9, 3))
     load_weights(taught, weights(plain), deepen=True)
     state, goal = sets(9, 1), sets(9, 2)

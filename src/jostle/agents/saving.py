@@ -57,8 +57,8 @@ def load_weights(
 ) -> None:
     """Load networks; by default all that the tensors hold.
 
-    With `deepen`, the agent may have more blocks than the tensors, or also read places on the
-    table: at first this changes nothing.
+    With `deepen`, the agent may have more blocks than the tensors, a deeper embedding, or also
+    read places on the table: at first this changes nothing.
     """
     held = only or tuple(
         net for net in _NETS if any(name.startswith(f"{net}.") for name in tensors)
@@ -75,13 +75,14 @@ def load_weights(
 
 
 def _deepened(agent: TD3Agent, net: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Add the blocks that a shallower network lacks, such that at first they change nothing."""
+    """Add the parts that a shallower network lacks, such that at first they change nothing."""
     own = weights(agent, (net,))
-    known = {_block(name) for name in tensors}
-    new = {name: own[name] for name in own if _block(name) and _block(name) not in known}
-    last = f"mlp.layers.{len(agent.net.block_hidden)}."
+    known = {_part(name) for name in tensors}
+    new = {name: own[name] for name in own if _part(name) and _part(name) not in known}
+    lasts = ("attention.out.", f"mlp.layers.{len(agent.net.block_hidden)}.",
+             f"more.layers.{len(agent.net.embed_hidden)}.")  # fmt: skip
     for name in new:
-        if "attention.out." in name or last in name:  # a block adds what these two give
+        if any(last in name for last in lasts):  # a part adds what these give
             new[name] = torch.zeros_like(new[name])
     return tensors | new
 
@@ -100,9 +101,9 @@ def _grounded(agent: TD3Agent, net: str, tensors: dict[str, Tensor]) -> dict[str
     return tensors | wider
 
 
-def _block(name: str) -> str:
-    """Which block of a trunk a tensor belongs to; nothing for others."""
-    found = re.match(r".*\.blocks\.\d+\.", name)
+def _part(name: str) -> str:
+    """Which block or deeper embedding of a trunk a tensor belongs to; nothing for others."""
+    found = re.match(r".*\.(blocks\.\d+|more)\.", name)
     return found.group() if found else ""
 
 

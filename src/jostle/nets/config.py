@@ -16,6 +16,9 @@ class NetConfig:
     """Embedding of an entity."""
     heads: int = 8
     """Attention heads."""
+    embed_hidden: tuple[int, ...] = ()
+    """Hidden layers of an MLP beside the linear embedding of an entity, for features that say
+    something only together, as appearance does of a heading; none: the paper's."""
     block_hidden: tuple[int, ...] = (256, 256)
     """Hidden layers of each block's MLP."""
     head_hidden: tuple[int, ...] = (256, 256, 256)

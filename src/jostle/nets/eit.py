@@ -17,6 +17,21 @@ from jostle.nets.config import NetConfig
 from jostle.nets.layers import MLP, LayerNorm, Linear
 
 
+class Embedding(Linear):
+    """The first look at an entity: linear, and what an MLP adds to it."""
+
+    def __init__(self, features: int, config: NetConfig, copies: int) -> None:
+        """Map `features` to the network's width."""
+        super().__init__(features, config.width, copies)
+        hidden = config.embed_hidden
+        self.more = MLP((features, *hidden, config.width), copies) if hidden else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (1, ..., features) to (C, ..., width)."""
+        plain = super().forward(x)
+        return plain if self.more is None else plain + self.more(x)
+
+
 class Trunk(nn.Module):
     """What actor and critic have in common, from entities to pooled features."""
 
@@ -27,8 +42,8 @@ class Trunk(nn.Module):
         self.goal_conditioning, self.waves = config.goal_conditioning, config.bearings
         self.ground = config.ground
         told = bearing_width(self.waves) * (1 + self.ground) if self.waves else 0
-        self.embed_state = Linear(features, width, copies)
-        self.embed_goal = Linear(features, width, copies)
+        self.embed_state = Embedding(features, config, copies)
+        self.embed_goal = Embedding(features, config, copies)
         self.view_codes = (
             nn.Parameter(0.02 * torch.randn(copies, views, width)) if views > 1 else None
         )
@@ -52,9 +67,9 @@ class Trunk(nn.Module):
                 block.attention.query.weight.mul_(sharpness)
                 block.attention.key.weight.copy_(block.attention.query.weight)
 
-    def embed(self, entities: Entities, layer: Linear) -> tuple[Tensor, Tensor]:
+    def embed(self, entities: Entities, embedding: "Embedding") -> tuple[Tensor, Tensor]:
         """Turn entities of all views into one set of tokens (C, B, V*K, E) and its mask."""
-        tokens = layer(entities.values[None])  # (C, B, V, K, E)
+        tokens = embedding(entities.values[None])  # (C, B, V, K, E)
         if self.view_codes is not None:
             tokens = tokens + self.view_codes[:, None, :, None]
         return tokens.flatten(2, 3), entities.visible.flatten(1, 2)

@@ -64,7 +64,7 @@ class MLP(nn.Module):
         self.layers = nn.ModuleList(Linear(a, b, copies) for a, b in pairwise(widths))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (C, ..., first) to (C, ..., last)."""
+        """Map (C, ..., first), or (1, ..., first) for all copies, to (C, ..., last)."""
         for layer in self.layers[:-1]:
             x = F.relu(layer(x))
         return self.layers[-1](x)
