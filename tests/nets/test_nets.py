@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from jostle.core.entities import Entities  # noqa: E402
 from jostle.nets.attention import Attention  # noqa: E402
-from jostle.nets.bearings import bearings, width  # noqa: E402
+from jostle.nets.bearings import Bearings, width  # noqa: E402
 from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET, NetConfig  # noqa: E402
 from jostle.nets.eit import EITActor, EITCritic  # noqa: E402
 from jostle.nets.mlp import MLPActor, MLPCritic  # noqa: E402
@@ -110,17 +110,14 @@ def test_few_and_many_keys_are_the_same_mathematics(monkeypatch):
     torch.manual_seed(0)
     attend = Attention(16, 4)
     to, of, visible = torch.randn(1, 3, 5, 16), torch.randn(1, 3, 7, 16), torch.rand(3, 7) > 0.3
-    for limit in ("_FEW", "_FEW_TO_READ"):
-        monkeypatch.setattr(f"jostle.nets.attention.{limit}", 7)
-    plain, weights = attend(to, of, visible, keep_weights=True)
-    placed = Attention(16, 4, told=width(2))
-    found = bearings(torch.randn(3, 1, 5, 2), torch.randn(3, 1, 7, 2), waves=2)
-    with_bearings = placed(to, of, visible, found)[0]
-    for limit in ("_FEW", "_FEW_TO_READ"):
-        monkeypatch.setattr(f"jostle.nets.attention.{limit}", 0)
-    torch.testing.assert_close(attend(to, of, visible)[0], plain)
-    torch.testing.assert_close(placed(to, of, visible, found)[0], with_bearings)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(1, 3, 4, 5))
+    visible[2] = False
+    few, weights = attend(to, of, visible, keep_weights=True)
+    monkeypatch.setattr("jostle.nets.attention._FEW", 0)
+    many, same = attend(to, of, visible, keep_weights=True)
+    torch.testing.assert_close(many, few)
+    torch.testing.assert_close(same, weights)
+    torch.testing.assert_close(weights[:, :2].sum(-1), torch.ones(1, 2, 4, 5))
+    assert (weights.movedim(1, 0)[~visible.any(-1)] == 0).all()
     assert (weights[..., ~visible[0]][:, 0] == 0).all()
 
 
@@ -173,26 +170,51 @@ def test_codes_can_be_left_as_they_are():
 
 def test_bearings_tell_differences_and_nothing_else():
     here, there = torch.randn(3, 1, 4, 2), torch.randn(3, 1, 5, 2)
-    found = bearings(here, there, waves=6)
+    found = Bearings.between(here, there, waves=6).pairs
     assert found.shape == (3, 4, 5, width(6))
     shift = torch.tensor((0.3, -1.2))
-    torch.testing.assert_close(bearings(here + shift, there + shift, 6), found, atol=1e-4, rtol=0)
-    torch.testing.assert_close(found[..., :2], there - here.transpose(1, 2))
+    moved = Bearings.between(here + shift, there + shift, waves=6).pairs
+    torch.testing.assert_close(moved, found, atol=1e-4, rtol=0)
+    gap = there - here.transpose(1, 2)
+    torch.testing.assert_close(found[..., :2], gap)
+    turns = 2 * torch.pi / 8 * 2.0 ** torch.arange(6)
+    angles = (gap[..., None] * turns).flatten(-2)
+    told = torch.cat((angles.sin(), angles.cos()), dim=-1)
+    torch.testing.assert_close(found[..., 2:], told, atol=1e-4, rtol=0)
 
 
-def test_bearings_between_views_are_zero():
-    found = bearings(torch.randn(3, 2, 4, 2), torch.randn(3, 2, 5, 2), waves=3)
+def test_bearings_between_views_and_with_strangers_are_zero():
+    whole = Bearings.between(torch.randn(3, 2, 4, 2), torch.randn(3, 2, 5, 2), waves=3)
+    found = whole.pairs
     assert (found[:, :4, 5:] == 0).all()
     assert (found[:, 4:, :5] == 0).all()
     assert (found[:, :4, :5] != 0).all()
+    for there in (False, True):
+        wider = whole.with_stranger(there).pairs
+        torch.testing.assert_close(wider[:, 1:, int(there) :], found)
+        assert (wider[:, 0] == 0).all()
+        assert not there or (wider[:, :, 0] == 0).all()
 
 
-def test_attention_reads_bearings_as_if_they_were_added_to_keys_and_values():
+@pytest.mark.parametrize("views", [1, 2])
+@pytest.mark.parametrize("stranger", [False, True])
+@pytest.mark.parametrize("limits", [(9, 0), (0, 9), (0, 0)], ids=["few", "some", "many"])
+def test_attention_reads_bearings_as_if_they_were_added_to_keys_and_values(
+    views, stranger, limits, monkeypatch
+):
+    for name, most in zip(("_FEW_TO_READ", "_SOME"), limits, strict=True):
+        monkeypatch.setattr(f"jostle.nets.attention.{name}", most)
     torch.manual_seed(0)
-    attend = Attention(16, 4, copies=2, told=width(3))
-    to, of, visible = torch.randn(2, 3, 5, 16), torch.randn(2, 3, 7, 16), torch.rand(3, 7) > 0.3
-    found = bearings(torch.randn(3, 1, 5, 2), torch.randn(3, 1, 7, 2), waves=3)
-    result, weights = attend(to, of, visible, found, keep_weights=True)
+    kinds = [Bearings.between(torch.randn(3, v, 4 // v, 2), torch.randn(3, v, 6 // v, 2), 3)
+             for v in (views, 1)]  # fmt: skip
+    if stranger:
+        kinds = [one.with_stranger(there=True) for one in kinds]
+    count, keys_count = 4 + stranger, 6 + stranger
+    attend = Attention(16, 4, copies=2, told=2 * width(3))
+    to, of = torch.randn(2, 3, count, 16), torch.randn(2, 3, keys_count, 16)
+    visible = torch.rand(3, keys_count) > 0.3
+    result, weights = attend(to, of, visible, tuple(kinds), keep_weights=True)
+    found = torch.cat([one.pairs for one in kinds], dim=-1)
 
     def added(base, part):  # (2, B, Q, S, h, d)
         return base.unflatten(-1, (4, 4))[:, :, None] + torch.einsum(

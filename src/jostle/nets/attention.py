@@ -3,13 +3,15 @@
 import torch
 from torch import Tensor, nn
 
-from jostle.nets.bearings import BearingReader
+from jostle.nets.bearings import BearingReader, Bearings, rows
 from jostle.nets.layers import MLP, LayerNorm, Linear
 
 _FEW = 12
 """Up to so many keys, scores as a broadcast product beat the batched matrix product."""
 _FEW_TO_READ = 4
-"""The same with bearings, which cost a row for every pair."""
+"""The same with bearings, which cost a key and a value for every pair."""
+_SOME = 12
+"""Up to so many keys, bearings are written down for every pair; beyond, each end has its own."""
 
 
 class Attention(nn.Module):
@@ -29,12 +31,12 @@ class Attention(nn.Module):
         to: Tensor,
         of: Tensor,
         visible: Tensor,
-        bearings: Tensor | None = None,
+        bearings: tuple[Bearings, ...] = (),
         keep_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Let `to` (C, B, Q, E) attend to `of` (C, B, S, E), of which `visible` (B, S) is seen.
 
-        Where `of` lies from `to` is told by `bearings` (B, Q, S, F).
+        Where `of` lies from `to` is told by `bearings`.
 
         Returns:
             The result (C, B, Q, E) and, if asked for, the weights (C, B, h, Q, S).
@@ -43,49 +45,64 @@ class Attention(nn.Module):
         q, k, v = (x.unflatten(-1, (self.heads, -1)) for x in (q, k, v))  # (C, B, T, h, d)
         q = q * q.shape[-1] ** -0.5
         if self.reader is None:
-            bearings = None
-        few = _FEW if bearings is None else _FEW_TO_READ
-        mix = self._mix_few if of.shape[2] <= few else self._mix_many
+            bearings = ()
+        keys = of.shape[2]
+        if keys <= (_FEW_TO_READ if bearings else _FEW):
+            mix = self._mix_few
+        else:
+            mix = self._mix_some if bearings and keys <= _SOME else self._mix_many
         mixed, weights = mix(q, k, v, visible, bearings)
-        result = self.out(mixed.flatten(-2))
-        return result, weights.permute(0, 1, 4, 2, 3) if keep_weights else None
+        return self.out(mixed.flatten(-2)), weights if keep_weights else None
 
     def _mix_few(
-        self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor, bearings: Tensor | None
+        self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor, bearings: tuple[Bearings, ...]
     ) -> tuple[Tensor, Tensor]:
-        """Mix values (C, B, S, h, d), pair by pair: (C, B, Q, h, d) and weights (C, B, Q, S, h)."""
+        """Mix values (C, B, S, h, d), pair by pair: (C, B, Q, h, d) and weights (C, B, h, Q, S)."""
         k, v = k.unsqueeze(2), v.unsqueeze(2)  # (C, B, 1, S, h, d)
-        if bearings is not None:
+        if bearings:
             assert self.reader is not None
-            more_k, more_v = self.reader.read(bearings)
+            more_k, more_v = self.reader.read(rows(bearings))
             k, v = k + more_k, v + more_v  # (C, B, Q, S, h, d)
-        weights = _shares((q.unsqueeze(3) * k).sum(-1), visible)
-        return (weights.unsqueeze(-1) * v).sum(3), weights
+        weights = _shares((q.unsqueeze(3) * k).sum(-1), visible[None, :, None, :, None], -2)
+        return (weights.unsqueeze(-1) * v).sum(3), weights.permute(0, 1, 4, 2, 3)
+
+    def _mix_some(
+        self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor, bearings: tuple[Bearings, ...]
+    ) -> tuple[Tensor, Tensor]:
+        """Mix the same with a bearing, but no key and value, for every pair."""
+        assert self.reader is not None
+        told = rows(bearings)
+        scores = torch.einsum("cbqhd,cbshd->cbqsh", q, k) + self.reader.pair_scores(q, told)
+        weights = _shares(scores, visible[None, :, None, :, None], -2)
+        mixed = torch.einsum("cbqsh,cbshd->cbqhd", weights, v)
+        mixed = mixed + self.reader.pair_values(weights, told)
+        return mixed, weights.permute(0, 1, 4, 2, 3)
 
     def _mix_many(
-        self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor, bearings: Tensor | None
+        self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor, bearings: tuple[Bearings, ...]
     ) -> tuple[Tensor, Tensor]:
-        """Mix the same without a row for every pair."""
-        scores = torch.einsum("cbqhd,cbshd->cbqsh", q, k)
-        if bearings is not None:
+        """Mix the same by products of matrices, and what is told by bearings."""
+        q, k, v = (x.permute(0, 3, 1, 2, 4).contiguous() for x in (q, k, v))  # (C, h, B, T, d)
+        scores = q @ k.transpose(-1, -2)  # (C, h, B, Q, S)
+        if bearings:
             assert self.reader is not None
             scores = scores + self.reader.scores(q, bearings)
-        weights = _shares(scores, visible)
-        mixed = torch.einsum("cbqsh,cbshd->cbqhd", weights, v)
-        if bearings is not None:
+        weights = _shares(scores, visible[:, None], -1)
+        mixed = weights @ v
+        if bearings:
             assert self.reader is not None
             mixed = mixed + self.reader.values(weights, bearings)
-        return mixed, weights
+        return mixed.permute(0, 2, 3, 1, 4), weights.transpose(1, 2)
 
 
-def _shares(scores: Tensor, visible: Tensor) -> Tensor:
-    """Turn scores (C, B, Q, S, h) into weights over S, of which `visible` (B, S) is seen."""
+def _shares(scores: Tensor, visible: Tensor, keys: int) -> Tensor:
+    """Turn scores into weights over the axis `keys`, of which `visible`, made to fit, is seen."""
     if visible.all():
-        return scores.softmax(3)
-    scores = scores.masked_fill(~visible[None, :, None, :, None], -torch.inf)
-    # A set in which nothing is visible attends to nothing instead of giving NaN.
-    empty = ~visible.any(-1)[None, :, None, None, None]  # (1, B, 1, 1, 1)
-    return scores.masked_fill(empty, 0.0).softmax(3).masked_fill(empty, 0.0)
+        return scores.softmax(keys)
+    weights = scores.masked_fill(~visible, torch.finfo(scores.dtype).min).softmax(keys)
+    if visible.any(keys).all():
+        return weights
+    return weights * visible  # a set in which nothing is visible attends to nothing
 
 
 class Block(nn.Module):
@@ -108,7 +125,11 @@ class Block(nn.Module):
         self.mlp = MLP((width, *hidden, width), copies)
 
     def forward(
-        self, x: Tensor, context: Tensor | None, visible: Tensor, bearings: Tensor | None = None
+        self,
+        x: Tensor,
+        context: Tensor | None,
+        visible: Tensor,
+        bearings: tuple[Bearings, ...] = (),
     ) -> Tensor:
         """Update x (C, B, Q, E) from a context (C, B, S, E), or from itself."""
         return self.look(x, context, visible, bearings)[0]
@@ -118,7 +139,7 @@ class Block(nn.Module):
         x: Tensor,
         context: Tensor | None,
         visible: Tensor,
-        bearings: Tensor | None = None,
+        bearings: tuple[Bearings, ...] = (),
         keep_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Do the same and also return the attention weights if asked for."""

@@ -6,12 +6,11 @@ everything. Invariant to the order of entities, and made for any number of them.
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from jostle.core.entities import Entities
 from jostle.core.errors import require
 from jostle.nets.attention import Block
-from jostle.nets.bearings import PLACE, bearings, smooth
+from jostle.nets.bearings import PLACE, Bearings, Waves
 from jostle.nets.bearings import width as bearing_width
 from jostle.nets.config import NetConfig
 from jostle.nets.layers import MLP, LayerNorm, Linear
@@ -75,29 +74,26 @@ class Trunk(nn.Module):
         return tokens.flatten(2, 3), entities.visible.flatten(1, 2)
 
     def bearings(
-        self, state: Entities, goal: Entities, extra: int, place: Tensor | None
-    ) -> tuple[Tensor | None, Tensor | None]:
-        """Where state entities lie from each other, and goals from them: (B, S, S or G, F)."""
+        self, state: Entities, goal: Entities, extra: bool, place: Tensor | None
+    ) -> tuple[tuple[Bearings, ...], tuple[Bearings, ...]]:
+        """Where state entities lie from each other, and goals from them; first an extra token's."""
         if not self.waves:
-            return None, None
+            return (), ()
         here, there = state.values[..., :PLACE], goal.values[..., :PLACE]
-        if place is None:  # bearings from and to the extra token are zero
-            among, towards = bearings(here, here, self.waves), bearings(here, there, self.waves)
-            if self.ground:
-                here, there = _one_view(state), _one_view(goal)
-                more = bearings(here, here, self.waves), bearings(here, there, self.waves)
-                among = torch.cat((among, more[0]), dim=-1)
-                towards = torch.cat((towards, more[1]), dim=-1)
-            return F.pad(among, (0, 0, extra, 0, extra, 0)), F.pad(towards, (0, 0, 0, 0, extra, 0))
-        here = torch.cat((place, here), dim=2)
-        among, towards = bearings(here, here, self.waves), bearings(here, there, self.waves)
-        steady = smooth(self.waves, among)  # (F,)
-        first = torch.arange(among.shape[1], device=among.device) < 1  # (S,)
-        touched = (first[:, None] | first)[..., None]  # (S, S, 1)
-        return (
-            torch.where(touched, among * steady, among),
-            torch.where(first[:, None, None], towards * steady, towards),
-        )
+        if place is not None:
+            mine = Waves.of(torch.cat((place, here), dim=2).flatten(1, 2), self.waves, gentle=1)
+            return (Bearings(mine, mine),), (
+                Bearings(mine, Waves.of(there.flatten(1, 2), self.waves)),
+            )
+        ends = [(here, there)]
+        if self.ground:
+            ends.append((_one_view(state), _one_view(goal)))
+        among = tuple(Bearings.between(one, one, self.waves) for one, _ in ends)
+        towards = tuple(Bearings.between(one, two, self.waves) for one, two in ends)
+        if extra:
+            among = tuple(one.with_stranger(there=True) for one in among)
+            towards = tuple(one.with_stranger(there=False) for one in towards)
+        return among, towards
 
     def forward(
         self,
@@ -114,7 +110,7 @@ class Trunk(nn.Module):
         """
         x, seen = self.embed(state, self.embed_state)  # (C, B, S, E), (B, S)
         goals, goals_seen = self.embed(goal, self.embed_goal)
-        among, towards = self.bearings(state, goal, 0 if extra is None else 1, place)
+        among, towards = self.bearings(state, goal, extra is not None, place)
         if extra is not None:
             x = torch.cat((extra, x), dim=2)
             seen = torch.cat((seen.new_ones(seen.shape[0], 1), seen), dim=1)
