@@ -5,7 +5,7 @@ from typing import Literal
 
 from jostle.agents.config import ExploreConfig, TD3Config
 from jostle.core.catalog import Catalog
-from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET
+from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET, NetConfig
 from jostle.replay.sampler import HindsightConfig
 from jostle.training.experiment import Experiment, TrainingConfig
 
@@ -88,6 +88,11 @@ def _eyes(name: str) -> str:
     return "dlp-pusht" if name.startswith("push") else "dlp-6cubes"
 
 
+def _seeing(net: NetConfig, name: str) -> NetConfig:
+    """Particles of all views on one table; headings are hidden in how a particle looks."""
+    return replace(net, ground=True, embed_hidden=(64,) if name.startswith("push") else ())
+
+
 def _pixels_paper(name: str) -> Experiment:
     """TD3 and hindsight end to end from particles, in the paper's settings."""
     return replace(_paper(name), name=f"{name}-pixels-paper", encoder=_eyes(name))
@@ -100,7 +105,7 @@ def _pixels_fast(name: str) -> Experiment:
         state,
         name=f"{name}-pixels",
         encoder=_eyes(name),
-        net=replace(state.net, critics="same"),
+        net=_seeing(replace(state.net, critics="same"), name),
         td3=replace(state.td3, batch=128),
     )
 
@@ -112,6 +117,7 @@ def _privileged(name: str) -> Experiment:
         state,
         name=f"{name}-pixels-privileged",
         encoder=_eyes(name),
+        net=_seeing(state.net, name),
         td3=replace(state.td3, batch=128),
         training=replace(state.training, lane="privileged-critic", random_codes=False),
     )
@@ -128,6 +134,7 @@ def _pixels_distill(name: str) -> Experiment:
         state,
         name=f"{name}-pixels-distill",
         encoder=_eyes(name),
+        net=_seeing(state.net, name),
         td3=replace(state.td3, batch=128),
         training=replace(
             state.training, copies=32, memory=100_000, updates_per_step=0.2,
@@ -165,6 +172,7 @@ def _pixels_finetune(name: str) -> Experiment:
         state,
         name=f"{name}-pixels-finetune",
         encoder=_eyes(name),
+        net=_seeing(state.net, name),
         td3=replace(state.td3, batch=128),
         training=replace(
             state.training, lane="privileged-critic", random_codes=False, updates_per_step=0.25
@@ -205,7 +213,7 @@ def _vector(experiment: Experiment) -> Experiment:
 
 def _slots(experiment: Experiment) -> Experiment:
     """Slots instead of particles: all of them visible, and none says where it is."""
-    net = replace(experiment.net, bearings=0)
+    net = replace(experiment.net, bearings=0, ground=False)
     name = f"{experiment.name}-slots"
     return replace(experiment, name=name, encoder="slots-6cubes", net=net)
 
