@@ -14,7 +14,7 @@ def jostle(*words: str, cwd=None, **environment: str) -> subprocess.CompletedPro
     import os
 
     return subprocess.run(
-        [sys.executable, "-c", "from jostle.cli.main import main; main()", *words],
+        [sys.executable, "-m", "jostle", *words],
         capture_output=True, text=True, cwd=cwd, env={**os.environ, **environment}, check=False,
     )  # fmt: skip
 
@@ -25,6 +25,13 @@ def test_tasks_lists_every_id():
     answer = jostle("tasks")
     assert answer.returncode == 0
     assert all(task_id(name) in answer.stdout for name in TASKS)
+
+
+def test_whoever_stops_reading_sees_no_traceback():
+    command = f"{sys.executable} -m jostle train one-cube-pixels --help | head -n 1"
+    answer = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert answer.stdout.startswith("usage: jostle train one-cube-pixels")
+    assert answer.stderr == ""
 
 
 def test_film_writes_a_film_and_a_contact_sheet(tmp_path):

@@ -1,6 +1,7 @@
 """The `jostle` command: one verb, one file."""
 
 import importlib
+import os
 import sys
 
 from jostle.core.catalog import Catalog
@@ -47,6 +48,9 @@ def main() -> None:
     except JostleError as error:
         print(f"jostle: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, KeyError | ValueError) else 1)
+    except BrokenPipeError:  # whoever read has seen enough, as `| head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except KeyboardInterrupt:
         print("\njostle: stopped", file=sys.stderr)
         sys.exit(130)

@@ -1,0 +1,5 @@
+"""`python -m jostle` is `jostle`."""
+
+from jostle.cli.main import main
+
+main()
