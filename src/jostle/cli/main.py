@@ -44,7 +44,9 @@ def main() -> None:
         verb = sys.argv[1]
         _ = VERBS[verb]
         module = importlib.import_module(f"jostle.cli.{verb}")
-        sys.exit(module.run(sys.argv[2:]) or 0)
+        code = module.run(sys.argv[2:]) or 0
+        sys.stdout.flush()
+        sys.exit(code)
     except JostleError as error:
         print(f"jostle: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, KeyError | ValueError) else 1)
