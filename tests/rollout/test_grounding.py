@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from jostle.agents.build import Shapes  # noqa: E402
 from jostle.agents.saving import load_weights, weights  # noqa: E402
 from jostle.agents.td3 import TD3Agent  # noqa: E402
+from jostle.core.checkpoint import CheckpointError  # noqa: E402
 from jostle.core.entities import Entities  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.nets.config import FAST_NET, NetConfig  # noqa: E402
@@ -98,6 +99,12 @@ def test_an_agent_without_ground_learns_to_read_it_from_where_it_was(hidden):
     shifted.values[..., -2:] += torch.randn(5, 2, 6, 2)
     assert np.abs(taught.act(shifted, wide[1]) - taught.act(*wide)).max() > 1e-3
     assert np.abs(before - taught.act(*wide)).max() > 1e-3
+
+
+def test_ground_does_not_hide_that_entities_are_others():
+    narrow, taught = agent(FAST_NET, 7, 0), agent(GROUNDED, 11, 1)
+    with pytest.raises(CheckpointError, match="do not fit"):
+        load_weights(taught, weights(narrow), deepen=True)
 
 
 def test_ground_is_shared_by_all_views():

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from jostle.agents.td3 import TD3Agent
 from jostle.core.checkpoint import CheckpointError, fill
+from jostle.nets.bearings import PLACE
 
 _NETS = ("actor", "critics", "slow_actor", "slow_critics", "anchor", "normalizer")
 _PRIVATE = "critic_normalizer"
@@ -96,7 +97,8 @@ def _grounded(agent: TD3Agent, net: str, tensors: dict[str, Tensor]) -> dict[str
         given = tensors.get(name)
         if given is None or not own.dim() or given.shape[:-1] != own.shape[:-1]:
             continue
-        if (missing := own.shape[-1] - given.shape[-1]) > 0:
+        missing = own.shape[-1] - given.shape[-1]
+        if missing == (given.shape[-1] if ".reader." in name else PLACE):
             wider[name] = F.pad(given, (0, missing), value=float(name.endswith("variance")))
     return tensors | wider
 
