@@ -31,7 +31,8 @@ def untrained(path, eyes: Model, **changes) -> str:
     """Write an agent with `eyes` that has learned nothing, as a run would."""
     preset = PRESETS["one-cube-pixels-distill"]
     small = replace(preset.training, copies=1, threads=1)
-    experiment = replace(preset, training=small, **changes)
+    net = replace(preset.net, ground=isinstance(eyes, DLP))  # only particles have places
+    experiment = replace(preset, **{"training": small, "net": net} | changes)
     agent = open_workshop(experiment, eyes.requires_grad_(False).eval()).agent
     meta = {"experiment": experiment.to_dict(), "eyes": describe(eyes)}
     save(path, weights(agent) | tensors_of(eyes), meta)
