@@ -17,10 +17,13 @@ import tables
 import torch
 import tyro
 from environments import race
+from torch import Tensor
 
 from jostle.agents.td3 import TD3Agent
 from jostle.core.clock import SPENT, shares
 from jostle.core.entities import Entities
+from jostle.nets.crowd import Crowd
+from jostle.nets.eit import EITActor
 from jostle.presets.catalog import PRESETS
 from jostle.replay.sampler import Batch
 from jostle.training.distill import imitation_errors
@@ -73,13 +76,17 @@ def collecting(row: dict[str, Any], options: Options) -> float:
 
 def updating(agent: TD3Agent, batch: Batch, rounds: int) -> dict[str, list[float]]:
     """Seconds of one imitation update: all particles and a mask, or visible ones only."""
+    actor, see = agent.actor, agent.normalizer
+    assert isinstance(actor, EITActor)
 
-    def turn(see: Callable[[Entities], Entities]) -> Callable[[], float]:
+    def masked(state: Entities, goal: Entities) -> Tensor:
+        pooled, _ = actor.trunk.pooled(Crowd.of(state), Crowd.of(goal))
+        return torch.tanh(actor.head(pooled))[0]
+
+    def turn(act: Callable[[Entities, Entities], Tensor]) -> Callable[[], float]:
         def go() -> float:
             start = time.perf_counter()
-            loss = imitation_errors(
-                agent.actor(see(batch.state), see(batch.goal)), batch.action
-            ).mean()
+            loss = imitation_errors(act(see(batch.state), see(batch.goal)), batch.action).mean()
             agent.actor_optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             return time.perf_counter() - start
@@ -87,7 +94,7 @@ def updating(agent: TD3Agent, batch: Batch, rounds: int) -> dict[str, list[float
         go()
         return go
 
-    return race({"masked": turn(agent.normalizer), "packed": turn(agent.actor_sees)}, rounds)
+    return race({"masked": turn(masked), "packed": turn(actor)}, rounds)
 
 
 def main() -> None:

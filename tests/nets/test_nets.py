@@ -169,13 +169,13 @@ def test_codes_can_be_left_as_they_are():
 
 
 def test_bearings_tell_differences_and_nothing_else():
-    here, there = torch.randn(3, 1, 4, 2), torch.randn(3, 1, 5, 2)
+    here, there = torch.randn(3, 4, 2), torch.randn(3, 5, 2)
     found = Bearings.between(here, there, waves=6).pairs
     assert found.shape == (3, 4, 5, width(6))
     shift = torch.tensor((0.3, -1.2))
     moved = Bearings.between(here + shift, there + shift, waves=6).pairs
     torch.testing.assert_close(moved, found, atol=1e-4, rtol=0)
-    gap = there - here.transpose(1, 2)
+    gap = there[:, None] - here[:, :, None]
     torch.testing.assert_close(found[..., :2], gap)
     turns = 2 * torch.pi / 8 * 2.0 ** torch.arange(6)
     angles = (gap[..., None] * turns).flatten(-2)
@@ -184,7 +184,8 @@ def test_bearings_tell_differences_and_nothing_else():
 
 
 def test_bearings_between_views_and_with_strangers_are_zero():
-    whole = Bearings.between(torch.randn(3, 2, 4, 2), torch.randn(3, 2, 5, 2), waves=3)
+    same = torch.block_diag(torch.ones(4, 5), torch.ones(4, 5))
+    whole = Bearings.between(torch.randn(3, 8, 2), torch.randn(3, 10, 2), waves=3, known=same)
     found = whole.pairs
     assert (found[:, :4, 5:] == 0).all()
     assert (found[:, 4:, :5] == 0).all()
@@ -196,17 +197,18 @@ def test_bearings_between_views_and_with_strangers_are_zero():
         assert not there or (wider[:, :, 0] == 0).all()
 
 
-@pytest.mark.parametrize("views", [1, 2])
+@pytest.mark.parametrize("strangers", [False, True])
 @pytest.mark.parametrize("stranger", [False, True])
 @pytest.mark.parametrize("limits", [(9, 0), (0, 9), (0, 0)], ids=["few", "some", "many"])
 def test_attention_reads_bearings_as_if_they_were_added_to_keys_and_values(
-    views, stranger, limits, monkeypatch
+    strangers, stranger, limits, monkeypatch
 ):
     for name, most in zip(("_FEW_TO_READ", "_SOME"), limits, strict=True):
         monkeypatch.setattr(f"jostle.nets.attention.{name}", most)
     torch.manual_seed(0)
-    kinds = [Bearings.between(torch.randn(3, v, 4 // v, 2), torch.randn(3, v, 6 // v, 2), 3)
-             for v in (views, 1)]  # fmt: skip
+    known = (torch.rand(3, 4, 6) > 0.4).float() if strangers else None
+    kinds = [Bearings.between(torch.randn(3, 4, 2), torch.randn(3, 6, 2), 3, know)
+             for know in (known, None)]  # fmt: skip
     if stranger:
         kinds = [one.with_stranger(there=True) for one in kinds]
     count, keys_count = 4 + stranger, 6 + stranger

@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch")
 from jostle.core.checkpoint import load  # noqa: E402
 from jostle.core.entities import Entities  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
-from jostle.nets.config import FAST_NET, PAPER_NET  # noqa: E402
-from jostle.nets.eit import EITActor, EITCritic  # noqa: E402
+from jostle.nets.config import FAST_NET  # noqa: E402
+from jostle.nets.eit import EITActor  # noqa: E402
 from jostle.oracles.catalog import SCRIPTED  # noqa: E402
 from jostle.particles.config import LITE_DLP  # noqa: E402
 from jostle.particles.dlp import DLP  # noqa: E402
@@ -48,12 +48,6 @@ class Counting:
     def encode(self, frames):
         self.scenes += len(frames)
         return self.model.encode(frames)
-
-
-def random_sets(visible_share: float = 0.5, batch: int = 6) -> Entities:
-    rng = torch.Generator().manual_seed(int(100 * visible_share))
-    values = torch.randn(batch, 2, 7, 5, generator=rng)
-    return Entities(values, torch.rand(batch, 2, 7, generator=rng) < visible_share)
 
 
 def tiny(folder: Path, name: str = "one-cube-pixels-distill"):
@@ -129,7 +123,7 @@ def test_a_view_that_goes_missing_is_an_empty_set_and_the_rest_stays(left, make_
         assert (again.values == every.values).all()
     actor = EITActor(FAST_NET, observer.features, 2, 3)
     assert torch.isfinite(
-        actor(*(as_entities(look(partly)).packed() for look in (observer.state, observer.goal)))
+        actor(*(as_entities(look(partly)) for look in (observer.state, observer.goal)))
     ).all()
 
 
@@ -140,43 +134,6 @@ def test_frames_are_as_large_as_the_eyes_want_them(tmp_path):
     save_encoder(tmp_path / "eyes.safetensors", eyes, {})
     begin(experiment, tmp_path / "run", lambda row: None).run()
     assert what_it_reads(str(tmp_path / "run"))["image_size"] == 64
-
-
-@pytest.mark.parametrize(
-    "net", [FAST_NET, PAPER_NET, replace(FAST_NET, ground=True)], ids=["fast", "paper", "ground"]
-)
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 1.0])
-def test_packed_sets_give_the_same_actions_values_and_gradients(net, share):
-    torch.manual_seed(0)
-    actor, critic = EITActor(net, 5, 2, 3), EITCritic(net, 5, 2, 3)
-    state, goal = random_sets(share), random_sets(0.6)
-    hidden = Entities(state.values * state.visible[..., None], state.visible)
-
-    def judged(state: Entities, goal: Entities):
-        for part in (actor, critic):
-            part.zero_grad()
-        action = actor(state, goal)
-        value = critic(state, goal, action)
-        value.sum().backward()
-        return action, value, [weight.grad.clone() for weight in actor.parameters()]
-
-    action, value, slopes = judged(hidden, goal)
-    packed = state.packed()
-    assert packed.shape[1] == max(int(state.visible.sum(-1).max()), 1)
-    same = judged(packed, goal.packed())
-    torch.testing.assert_close(same[0], action, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(same[1], value, rtol=1e-4, atol=1e-5)
-    for one, two in zip(same[2], slopes, strict=True):
-        torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
-
-
-def test_packing_keeps_every_visible_entity_in_order():
-    sets = random_sets(0.4)
-    packed = sets.packed()
-    for b in range(6):
-        for v in range(2):
-            kept = packed.values[b, v][packed.visible[b, v]]
-            assert (kept == sets.values[b, v][sets.visible[b, v]]).all()
 
 
 @pytest.mark.parametrize("ground", [False, True], ids=["", "ground"])

@@ -62,8 +62,9 @@ class TD3Agent:
     @torch.no_grad()
     def act(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
         """Choose actions without noise, (B, A)."""
-        state, goal = self.actor_sees(state), self.actor_sees(goal)
-        actions: NDArray[np.float32] = self.actor(state, goal).numpy()
+        actions: NDArray[np.float32] = self.actor(
+            self.normalizer(state), self.normalizer(goal)
+        ).numpy()
         if not np.isfinite(actions).all():
             raise NotFiniteError("The actor gives NaN. The last good checkpoint is kept.")
         return actions
@@ -76,25 +77,9 @@ class TD3Agent:
                 f"An actor of kind '{self.net.kind}' does not pool its entities by attention. "
                 "Only 'eit' does."
             )
-        shown = self.actor_sees(state)
-        pooled = self.actor.attention(shown, self.actor_sees(goal))  # (B, V*k)
-        weights = torch.zeros(state.visible.shape)
-        # Packing keeps the order of what is visible, and so does reading by a mask.
-        weights[state.visible] = pooled.view_as(shown.visible)[shown.visible]
-        return weights.numpy()
-
-    def actor_sees(self, entities: Entities) -> Entities:
-        """What the actor is shown: normalized, and without what is not visible if it reads sets."""
-        shown = entities if self.net.kind == "mlp" else entities.packed()
-        normal: Entities = self.normalizer(shown)
-        return normal
-
-    def all_see(self, entities: Entities) -> Entities:
-        """The same for actor and critics together; unstructured critics need every row."""
-        if self.net.critics == "mlp":
-            normal: Entities = self.normalizer(entities)
-            return normal
-        return self.actor_sees(entities)
+        pooled = self.actor.attention(self.normalizer(state), self.normalizer(goal))  # (B, V*K)
+        weights: NDArray[np.float32] = (pooled.view(state.visible.shape) * state.visible).numpy()
+        return weights
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Learn from one batch; returns what is worth logging."""
@@ -145,10 +130,10 @@ class TD3Agent:
         """What the actor and what the critics are shown of a batch."""
         moments = Moments(batch.state, batch.goal, batch.next_state)
         if batch.judged is None:
-            both = Moments(*map(self.all_see, moments))
+            both = Moments(*map(self.normalizer, moments))
             return both, both
         true = Moments(*map(self.critic_normalizer, batch.judged))
-        return Moments(*map(self.actor_sees, moments)), true
+        return Moments(*map(self.normalizer, moments)), true
 
     def _improve(self, seen: Moments, judged: Moments) -> dict[str, Tensor]:
         """Let the actor climb the first critic."""

@@ -22,18 +22,6 @@ class Entities(NamedTuple):
         views, count, width = self.values.shape[-3:]
         return views, count, width
 
-    def packed(self) -> "Entities":
-        """The same sets without what nobody sees: as wide as the fullest view of the batch.
-
-        What is not visible has no influence on any network, so this changes nothing but the cost.
-        """
-        if self.visible.all():
-            return self
-        most = max(int(self.visible.sum(-1).max()), 1)
-        first = self.visible.int().argsort(dim=-1, descending=True, stable=True)[..., :most]
-        values = self.values.gather(-2, first[..., None].expand(*first.shape, self.shape[2]))
-        return Entities(values, self.visible.gather(-1, first))
-
     @staticmethod
     def of(values: NDArray[np.float32], visible: NDArray[np.bool_]) -> "Entities":
         """Hand sets over from numpy."""

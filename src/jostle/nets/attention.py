@@ -72,11 +72,11 @@ class Attention(nn.Module):
         """Mix the same with a bearing, but no key and value, for every pair."""
         assert self.reader is not None
         told = rows(bearings)
-        scores = torch.einsum("cbqhd,cbshd->cbqsh", q, k) + self.reader.pair_scores(q, told)
-        weights = _shares(scores, visible[None, :, None, :, None], -2)
-        mixed = torch.einsum("cbqsh,cbshd->cbqhd", weights, v)
+        scores = torch.einsum("cbqhd,cbshd->cbhqs", q, k) + self.reader.pair_scores(q, told)
+        weights = _shares(scores, visible[:, None, None], -1)
+        mixed = torch.einsum("cbhqs,cbshd->cbqhd", weights, v)
         mixed = mixed + self.reader.pair_values(weights, told)
-        return mixed, weights.permute(0, 1, 4, 2, 3)
+        return mixed, weights
 
     def _mix_many(
         self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor, bearings: tuple[Bearings, ...]

@@ -73,18 +73,13 @@ class Bearings:
     here: Waves
     there: Waves
     known: Tensor | None = None
-    """1 where two places have to do with each other, 0 where their bearing is zero, (Q, S)."""
+    """1 where two places have to do with each other, 0 where their bearing is zero, (Q, S) or
+    (B, Q, S)."""
 
     @staticmethod
-    def between(here: Tensor, there: Tensor, waves: int) -> "Bearings":
-        """Places (B, V, Q, 2) and (B, V, S, 2); those of different views are strangers."""
-        known = None
-        if (views := here.shape[1]) > 1:
-            same = torch.eye(views, device=here.device)
-            known = same.repeat_interleave(here.shape[2], 0).repeat_interleave(there.shape[2], 1)
-        return Bearings(
-            Waves.of(here.flatten(1, 2), waves), Waves.of(there.flatten(1, 2), waves), known
-        )
+    def between(here: Tensor, there: Tensor, waves: int, known: Tensor | None = None) -> "Bearings":
+        """Places (B, Q, 2) and (B, S, 2); pairs that are not `known` are strangers."""
+        return Bearings(Waves.of(here, waves), Waves.of(there, waves), known)
 
     def with_stranger(self, there: bool) -> "Bearings":
         """The same after one more entity `here`, and perhaps `there`, whose bearings are zero."""
@@ -139,13 +134,13 @@ class BearingReader(nn.Module):
         return told[..., 0, :, :], told[..., 1, :, :]
 
     def pair_scores(self, queries: Tensor, found: Tensor) -> Tensor:
-        """What queries (C, B, Q, h, d) make of bearings (B, Q, S, F): (C, B, Q, S, h)."""
+        """What queries (C, B, Q, h, d) make of bearings (B, Q, S, F): (C, B, h, Q, S)."""
         asked = torch.einsum("cbqhd,chdf->bqfch", queries, self.key)
-        return torch.einsum("bqsf,bqfch->cbqsh", found, asked)
+        return torch.einsum("bqsf,bqfch->cbhqs", found, asked)
 
     def pair_values(self, weights: Tensor, found: Tensor) -> Tensor:
-        """What is seen through weights (C, B, Q, S, h): (C, B, Q, h, d)."""
-        mixed = torch.einsum("cbqsh,bqsf->cbqhf", weights, found)
+        """What is seen through weights (C, B, h, Q, S): (C, B, Q, h, d)."""
+        mixed = torch.einsum("cbhqs,bqsf->cbqhf", weights, found)
         return torch.einsum("cbqhf,chdf->cbqhd", mixed, self.value)
 
     def scores(self, queries: Tensor, found: tuple[Bearings, ...]) -> Tensor:

@@ -13,6 +13,7 @@ from jostle.nets.attention import Block
 from jostle.nets.bearings import PLACE, Bearings, Waves
 from jostle.nets.bearings import width as bearing_width
 from jostle.nets.config import NetConfig
+from jostle.nets.crowd import Crowd, groups
 from jostle.nets.layers import MLP, LayerNorm, Linear
 
 
@@ -66,34 +67,33 @@ class Trunk(nn.Module):
                 block.attention.query.weight.mul_(sharpness)
                 block.attention.key.weight.copy_(block.attention.query.weight)
 
-    def embed(self, entities: Entities, embedding: "Embedding") -> tuple[Tensor, Tensor]:
-        """Turn entities of all views into one set of tokens (C, B, V*K, E) and its mask."""
-        tokens = embedding(entities.values[None])  # (C, B, V, K, E)
+    def embed(self, crowd: Crowd, embedding: Embedding) -> Tensor:
+        """Turn entities into tokens (C, B, T, E) that tell their view."""
+        tokens = embedding(crowd.values[None])
         if self.view_codes is not None:
-            tokens = tokens + self.view_codes[:, None, :, None]
-        return tokens.flatten(2, 3), entities.visible.flatten(1, 2)
+            tokens = tokens + self.view_codes[:, crowd.view]
+        return tokens
 
     def bearings(
-        self, state: Entities, goal: Entities, extra: bool, place: Tensor | None
+        self, state: Crowd, goal: Crowd, extra: bool, place: Tensor | None
     ) -> tuple[tuple[Bearings, ...], tuple[Bearings, ...]]:
         """Where state entities lie from each other, and goals from them; first an extra token's."""
         if not self.waves:
             return (), ()
         here, there = state.values[..., :PLACE], goal.values[..., :PLACE]
         if place is not None:
-            mine = Waves.of(torch.cat((place, here), dim=2).flatten(1, 2), self.waves, gentle=1)
-            return (Bearings(mine, mine),), (
-                Bearings(mine, Waves.of(there.flatten(1, 2), self.waves)),
-            )
-        ends = [(here, there)]
-        if self.ground:
-            ends.append((_one_view(state), _one_view(goal)))
-        among = tuple(Bearings.between(one, one, self.waves) for one, _ in ends)
-        towards = tuple(Bearings.between(one, two, self.waves) for one, two in ends)
+            mine = Waves.of(torch.cat((place, here), dim=1), self.waves, gentle=1)
+            return (Bearings(mine, mine),), (Bearings(mine, Waves.of(there, self.waves)),)
+        among = [Bearings.between(here, here, self.waves, _same_view(state, state))]
+        towards = [Bearings.between(here, there, self.waves, _same_view(state, goal))]
+        if self.ground:  # places on the table, which all views share
+            here, there = state.values[..., -PLACE:], goal.values[..., -PLACE:]
+            among.append(Bearings.between(here, here, self.waves))
+            towards.append(Bearings.between(here, there, self.waves))
         if extra:
-            among = tuple(one.with_stranger(there=True) for one in among)
-            towards = tuple(one.with_stranger(there=False) for one in towards)
-        return among, towards
+            among = [one.with_stranger(there=True) for one in among]
+            towards = [one.with_stranger(there=False) for one in towards]
+        return tuple(among), tuple(towards)
 
     def forward(
         self,
@@ -101,15 +101,38 @@ class Trunk(nn.Module):
         goal: Entities,
         extra: Tensor | None = None,
         place: Tensor | None = None,
-        keep_weights: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> Tensor:
         """Pool state, goal and an extra token (C, B, 1, E), perhaps at a place, into features.
 
         Returns:
-            Features (C, B, Q * E), Q = 2 with an extra token, and the pooling weights.
+            Features (C, B, Q * E), Q = 2 with an extra token.
         """
-        x, seen = self.embed(state, self.embed_state)  # (C, B, S, E), (B, S)
-        goals, goals_seen = self.embed(goal, self.embed_goal)
+        here, there = Crowd.of(state), Crowd.of(goal)
+        parts = groups(here)
+        if len(parts) == 1:
+            return self.pooled(here.packed(), there.packed(), extra, place)[0]
+        done = [
+            self.pooled(
+                here.part(sets),
+                there.part(sets),
+                None if extra is None else extra[:, sets],
+                None if place is None else place[sets],
+            )[0]
+            for sets in parts
+        ]
+        return torch.cat(done, dim=1)[:, torch.cat(parts).argsort()]
+
+    def pooled(
+        self,
+        state: Crowd,
+        goal: Crowd,
+        extra: Tensor | None = None,
+        place: Tensor | None = None,
+        keep_weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Do this for one group, and keep the weights (C, B, h, Q, T) of pooling if asked to."""
+        x, seen = self.embed(state, self.embed_state), state.seen  # (C, B, S, E), (B, S)
+        goals = self.embed(goal, self.embed_goal)
         among, towards = self.bearings(state, goal, extra is not None, place)
         if extra is not None:
             x = torch.cat((extra, x), dim=2)
@@ -118,7 +141,7 @@ class Trunk(nn.Module):
             if block.norm_context is None:
                 x = block(x, None, seen, among)
             elif self.goal_conditioning:
-                x = block(x, goals, goals_seen, towards)
+                x = block(x, goals, goal.seen, towards)
         query = self.query[:, None].expand(-1, x.shape[1], -1, -1)  # (C, B, 1, E)
         if extra is not None:
             query = torch.cat((query, x[:, :, :1]), dim=2)  # (C, B, 2, E)
@@ -137,14 +160,15 @@ class EITActor(nn.Module):
 
     def forward(self, state: Entities, goal: Entities) -> Tensor:
         """Choose actions, (B, A)."""
-        pooled, _ = self.trunk(state, goal)
-        return torch.tanh(self.head(pooled))[0]
+        return torch.tanh(self.head(self.trunk(state, goal)))[0]
 
     def attention(self, state: Entities, goal: Entities) -> Tensor:
         """Weights of the pooling query over the entities, (B, V*K), averaged over heads."""
-        _, weights = self.trunk(state, goal, keep_weights=True)
+        here = Crowd.of(state).packed()
+        _, weights = self.trunk.pooled(here, Crowd.of(goal).packed(), keep_weights=True)
         assert weights is not None
-        return weights[0, :, :, 0].mean(1)
+        views, count, _ = state.shape
+        return here.spread(weights[0, :, :, 0].mean(1), views * count)
 
 
 class EITCritic(nn.Module):
@@ -166,21 +190,23 @@ class EITCritic(nn.Module):
         token = self.embed_action(action[None, :, None])  # (C, B, 1, E)
         if self.action_entity:
             place = _reached(state, action) if self.placed else None
-            pooled, _ = self.trunk(state, goal, token, place)  # (C, B, 2E)
+            pooled = self.trunk(state, goal, token, place)  # (C, B, 2E)
         else:
-            alone, _ = self.trunk(state, goal)  # (C, B, E)
+            alone = self.trunk(state, goal)  # (C, B, E)
             pooled = torch.cat((alone, token[:, :, 0]), dim=-1)
         return self.head(pooled)[..., 0]
 
 
-def _one_view(entities: Entities) -> Tensor:
-    """Places on the table, which all views share: (B, 1, V*K, 2)."""
-    return entities.values[..., -PLACE:].flatten(1, 2)[:, None]
+def _same_view(one: Crowd, two: Crowd) -> Tensor | None:
+    """1 where two entities are seen in the same view, (B, Q, S); nothing with a single view."""
+    if one.view is None or two.view is None:
+        return None
+    return (one.view[:, :, None] == two.view[:, None]).to(one.values.dtype)
 
 
 def _reached(state: Entities, action: Tensor) -> Tensor:
-    """About where the gripper, the first entity of true state, will be: (B, 1, 1, 2).
+    """About where the gripper, the first entity of true state, will be: (B, 1, 2).
 
     A full action moves it by about one deviation of the normalized places.
     """
-    return state.values[:, :, :1, :PLACE] + action[:, None, None, :PLACE]
+    return state.values[:, 0, :1, :PLACE] + action[:, None, :PLACE]

@@ -132,7 +132,7 @@ class DistillLoop(Rounds):
                 episode, step = drill.draw(own)
                 state, goal, labels = self._lesson(episode, step)
             with CLOCK("updating"):
-                state, goal = agent.actor_sees(state), agent.actor_sees(goal)
+                state, goal = agent.normalizer(state), agent.normalizer(goal)
                 mistakes = imitation_errors(agent.actor(state, goal), labels)
                 loss = mistakes.mean()
                 agent.actor_optimizer.zero_grad(set_to_none=True)
