@@ -43,7 +43,7 @@ def make_critics(config: NetConfig, shapes: Shapes) -> nn.Module:
     """Build the twin critics."""
     views = shapes.state[0]
     if config.critics == "mlp" and config.kind != "mlp":
-        config = replace(config, kind="mlp", head_hidden=CRITIC_HIDDEN, ground=False)
+        config = replace(config, kind="mlp", head_hidden=CRITIC_HIDDEN, ground=False, tells=0)
     if config.kind == "eit":
         return EITCritic(config, shapes.features, views, shapes.actions)
     if config.kind == "smorl":

@@ -78,6 +78,9 @@ def load_weights(
 def _deepened(agent: TD3Agent, net: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Add the parts that a shallower network lacks, such that at first they change nothing."""
     own = weights(agent, (net,))
+    telling = [name for name in tensors if name.startswith(f"{net}.teller.")]
+    if any(name not in own or own[name].shape != tensors[name].shape for name in telling):
+        tensors = {name: tensors[name] for name in tensors if name not in telling}  # told others
     known = {_part(name) for name in tensors}
     new = {name: own[name] for name in own if _part(name) and _part(name) not in known}
     lasts = ("attention.out.", f"mlp.layers.{len(agent.net.block_hidden)}.",
@@ -104,8 +107,8 @@ def _grounded(agent: TD3Agent, net: str, tensors: dict[str, Tensor]) -> dict[str
 
 
 def _part(name: str) -> str:
-    """Which block or deeper embedding of a trunk a tensor belongs to; nothing for others."""
-    found = re.match(r".*\.(blocks\.\d+|more)\.", name)
+    """Which block, deeper embedding or teller a tensor belongs to; nothing for others."""
+    found = re.match(r".*\.(blocks\.\d+|more|teller)\.", name)
     return found.group() if found else ""
 
 

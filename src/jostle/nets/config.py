@@ -38,6 +38,9 @@ class NetConfig:
     ground: bool = False
     """Whether attention also sees bearings on the table, across views, by the cameras' calibration;
     for particles with bearings."""
+    tells: int = 0
+    """Numbers that an actor says beside its action, for imitation to correct: what objects have
+    achieved and what is desired of them, one object after the other. Nothing acts on them."""
     action_place: bool = False
     """Whether the action entity stands where the gripper would be; for true state with bearings."""
     normalize_codes: bool = True
@@ -60,6 +63,8 @@ class NetConfig:
             not self.ground or (self.bearings > 0 and self.kind == "eit" and not self.action_place),
             "ground is for an 'eit' with bearings above 0 and without action_place.",
         )
+        require(self.tells >= 0, f"tells must not be negative, not {self.tells}.")
+        require(not self.tells or self.kind == "eit", "Only an 'eit' tells what it sees.")
         require(self.bearings >= 0, f"bearings must not be negative, not {self.bearings}.")
 
 

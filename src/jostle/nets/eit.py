@@ -16,6 +16,9 @@ from jostle.nets.config import NetConfig
 from jostle.nets.crowd import Crowd, groups
 from jostle.nets.layers import MLP, LayerNorm, Linear
 
+_TELLER = 128
+"""Hidden width between what an actor has gathered and what it tells."""
+
 
 class Embedding(Linear):
     """The first look at an entity: linear, and what an MLP adds to it."""
@@ -157,10 +160,17 @@ class EITActor(nn.Module):
         super().__init__()
         self.trunk = Trunk(config, features, views, copies=1)
         self.head = MLP((config.width, *config.head_hidden, actions))
+        self.teller = MLP((config.width, _TELLER, config.tells)) if config.tells else None
 
     def forward(self, state: Entities, goal: Entities) -> Tensor:
         """Choose actions, (B, A)."""
         return torch.tanh(self.head(self.trunk(state, goal)))[0]
+
+    def act_and_tell(self, state: Entities, goal: Entities) -> tuple[Tensor, Tensor | None]:
+        """Choose actions, and say what is seen, (B, tells), if it is made to."""
+        pooled = self.trunk(state, goal)
+        told = None if self.teller is None else self.teller(pooled)[0]
+        return torch.tanh(self.head(pooled))[0], told
 
     def attention(self, state: Entities, goal: Entities) -> Tensor:
         """Weights of the pooling query over the entities, (B, V*K), averaged over heads."""

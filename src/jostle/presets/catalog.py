@@ -134,7 +134,8 @@ def _pixels_distill(name: str) -> Experiment:
         state,
         name=f"{name}-pixels-distill",
         encoder=_eyes(name),
-        net=_seeing(state.net, name),
+        # Imitation alone does not find out that looks tell a heading; to be asked for it helps.
+        net=replace(_seeing(state.net, name), tells={"push-t": 4, "push-2t": 8}.get(name, 0)),
         td3=replace(state.td3, batch=128),
         training=replace(
             state.training, copies=32, memory=100_000, updates_per_step=0.2,

@@ -21,6 +21,8 @@ class Swapped(NamedTuple):
     goal: Entities
     rows: NDArray[np.float32]
     """True state of the moments, (B, 1+N, F)."""
+    achieved: NDArray[np.float32]
+    """What the objects have achieved there, (B, N, w)."""
     desired: NDArray[np.float32]
     """True coordinates of the goals, (B, N, w)."""
 
@@ -37,6 +39,7 @@ def swap(ring: EpisodeRing, size: int, rng: np.random.Generator) -> Swapped:
         Entities.of(at(held.states, episode, step), at(held.visible, episode, step)),
         Entities.of(held.goals.take(other, 0), held.goals_visible.take(other, 0)),
         at(held.rows, episode, step),
+        at(held.achieved, episode, step),
         _in_order(held.desired.take(other, 0), held.looks[other], held.looks[episode]),
     )
 

@@ -5,18 +5,21 @@ the ring holds as actions are the teacher's labels, not what was done.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from jostle.core.clock import CLOCK
 from jostle.core.entities import Entities, joined
+from jostle.core.errors import require
 from jostle.core.protocols import Policy
 from jostle.core.rundir import RunDir
 from jostle.envs.vector import Observation
+from jostle.nets.eit import EITActor
 from jostle.replay.hindsight import Index
 from jostle.replay.rehearsal import Rehearsal
 from jostle.replay.sampler import at
@@ -31,8 +34,21 @@ _ROUND = 0.02
 """Below this size an error counts quadratically."""
 _HANDOVER = 8
 """Rounds over which the student takes the wheel in its share of the copies."""
+_DECIMETER = 0.1
+"""Unit in which places are told, in meters; headings are told as they are."""
 _BURST_GOES_ON = 0.6
 """Chance that a random move is followed by the same move."""
+
+
+class Lesson(NamedTuple):
+    """What a batch teaches; first axis B."""
+
+    state: Entities
+    goal: Entities
+    labels: Tensor
+    """What the teacher does, (B, A)."""
+    truth: Tensor
+    """What objects have achieved and what is desired of them, (B, 2 * N * w)."""
 
 
 class DistillLoop(Rounds):
@@ -48,6 +64,22 @@ class DistillLoop(Rounds):
     ) -> None:
         """Let `teacher` label what the student in `shop` does."""
         super().__init__(experiment, shop, run, report)
+        tells, truths = experiment.net.tells, 2 * shop.env.recipe.most * shop.env.measure.width
+        require(
+            tells in (0, truths),
+            f"tells is 0 or, for {shop.env.recipe.most} objects of {experiment.task}, {truths}, "
+            f"not {tells}.",
+        )
+        require(
+            not tells
+            or (
+                not (experiment.training.random_codes and not experiment.encoder)
+                and experiment.colors == "fixed"
+                and not isinstance(experiment.objects, tuple)
+            ),
+            "An actor can only tell of objects that it knows by their looks: fixed colors, a fixed "
+            "number of objects, and cameras. Train with --tells 0.",
+        )
         self._teacher = teacher
         self._labels: list[NDArray[np.float32]] = []
         self._mistakes: list[NDArray[np.float32]] = []
@@ -95,19 +127,31 @@ class DistillLoop(Rounds):
         noisy = moved + config.sigma * rng.standard_normal(actions.shape)
         return np.clip(noisy, -1, 1).astype(np.float32)
 
-    def _lesson(self, episode: Index, step: Index) -> tuple[Entities, Entities, Tensor]:
-        """Moments, goals and what the teacher does there; after them, some with other goals."""
+    def _lesson(self, episode: Index, step: Index) -> Lesson:
+        """Moments and what the teacher does there; after them, some with other goals."""
         shop = self.shop
         held = shop.ring.view()
         state = Entities.of(at(held.states, episode, step), at(held.visible, episode, step))
         goal = Entities.of(held.goals.take(episode, 0), held.goals_visible.take(episode, 0))
         labels = torch.from_numpy(at(held.actions, episode, step))
+        truth = self._truth(at(held.achieved, episode, step), held.desired.take(episode, 0))
         swapped = self.experiment.td3.batch - len(episode)
         if not swapped:
-            return state, goal, labels
+            return Lesson(state, goal, labels, truth)
         other = swap(shop.ring, swapped, shop.rng)
         asked = torch.from_numpy(self._ask(other.rows, other.desired))
-        return joined(state, other.state), joined(goal, other.goal), torch.cat((labels, asked))
+        return Lesson(
+            joined(state, other.state),
+            joined(goal, other.goal),
+            torch.cat((labels, asked)),
+            torch.cat((truth, self._truth(other.achieved, other.desired))),
+        )
+
+    def _truth(self, achieved: NDArray[np.float32], desired: NDArray[np.float32]) -> Tensor:
+        """What an actor that tells what it sees should say, (B, 2 * N * w)."""
+        unit = 1.0 if self.shop.env.measure.kind == "yaw" else _DECIMETER
+        both = np.concatenate((achieved, desired), axis=1) / unit  # (B, 2N, w)
+        return torch.from_numpy(both.reshape(len(both), -1)).float()
 
     def _ask(self, rows: NDArray[np.float32], desired: NDArray[np.float32]) -> NDArray[np.float32]:
         """What the teacher does in true states (B, 1+N, F) for goals (B, N, w)."""
@@ -122,7 +166,7 @@ class DistillLoop(Rounds):
         return np.concatenate(answers)[: len(rows)]
 
     def _fit(self, updates: int) -> dict[str, float]:
-        agent, total, drill = self.shop.agent, 0.0, self._rehearsal
+        agent, total, untold, drill = self.shop.agent, 0.0, 0.0, self._rehearsal
         size = self.experiment.td3.batch
         own = size - int(self.experiment.training.swap_goals * size)
         drill.begin()
@@ -130,18 +174,31 @@ class DistillLoop(Rounds):
             self.pace()
             with CLOCK("sampling"):
                 episode, step = drill.draw(own)
-                state, goal, labels = self._lesson(episode, step)
+                lesson = self._lesson(episode, step)
             with CLOCK("updating"):
-                state, goal = agent.normalizer(state), agent.normalizer(goal)
-                mistakes = imitation_errors(agent.actor(state, goal), labels)
+                actions, told = self._answer(lesson)
+                mistakes = imitation_errors(actions, lesson.labels)
                 loss = mistakes.mean()
+                total += float(loss.detach())
+                if told is not None:
+                    lie = F.mse_loss(told, lesson.truth)
+                    untold += float(lie.detach())
+                    loss = loss + lie
                 agent.actor_optimizer.zero_grad(set_to_none=True)
                 loss.backward()  # type: ignore[no-untyped-call]
                 agent.actor_optimizer.step()
             drill.note(episode, step, mistakes.detach().numpy()[:own])
             agent.updates += 1
-            total += float(loss.detach())
-        return {"updates": agent.updates, "imitation_loss": total / max(updates, 1)}
+        row = {"updates": agent.updates, "imitation_loss": total / max(updates, 1)}
+        return row | ({"telling_loss": untold / max(updates, 1)} if agent.net.tells else {})
+
+    def _answer(self, lesson: Lesson) -> tuple[Tensor, Tensor | None]:
+        """What the student does, and what it tells if it is made to."""
+        agent = self.shop.agent
+        state, goal = agent.normalizer(lesson.state), agent.normalizer(lesson.goal)
+        if isinstance(agent.actor, EITActor):
+            return agent.actor.act_and_tell(state, goal)
+        return agent.actor(state, goal), None
 
 
 def imitation_errors(actions: Tensor, labels: Tensor) -> Tensor:
