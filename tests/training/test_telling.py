@@ -37,10 +37,10 @@ def test_it_learns_to_tell_where_cube_and_goal_are(tmp_path):
     told = [row["telling_loss"] for row in rounds.rows() if "telling_loss" in row]
     assert told[-1] < told[0]
     assert isinstance(rounds, DistillLoop)
-    lesson = rounds._lesson(np.array([0, 1]), np.array([2, 3]))
-    held = rounds.shop.ring.view()
-    assert torch.allclose(lesson.truth[0, :2] * 0.1, torch.tensor(held.achieved[0, 2, 0]))
-    assert torch.allclose(lesson.truth[1, 2:] * 0.1, torch.tensor(held.desired[1, 0]))
+    batch, held = rounds.experiment.td3.batch, rounds.shop.ring.view()
+    lesson = rounds._lesson(np.arange(batch) % 4, np.arange(batch) % 5)
+    assert torch.allclose(lesson.truth[7, :2] * 0.1, torch.tensor(held.achieved[3, 2, 0]))
+    assert torch.allclose(lesson.truth[6, 2:] * 0.1, torch.tensor(held.desired[2, 0]))
 
 
 def test_a_wrong_number_to_tell_is_refused(tmp_path):
