@@ -230,3 +230,17 @@ def test_misuse_of_training_is_answered_in_words(words, says, tmp_path):
     assert says in answer.stderr
     assert "Traceback" not in answer.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_help_on_training_names_every_preset_by_task_and_way(tmp_path):
+    pytest.importorskip("torch")
+    from jostle.presets.catalog import PRESETS
+
+    answer = jostle("train", "--help", cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    told = set()
+    for line in answer.stdout.splitlines():
+        if line.startswith("  TASK-"):
+            way, tasks = line.strip().removeprefix("TASK").split(": ")
+            told |= {f"{task}{way}" for task in tasks.split(", ")}
+    assert told == set(PRESETS)

@@ -80,6 +80,26 @@ class Bar:
         return True
 
 
+def _overview() -> str:
+    """How to train, and every preset, by what it reads and how it learns."""
+    lines = [
+        "usage: jostle train PRESET [--field value ...]    train (its fields: PRESET --help)",
+        "       jostle train --resume RUN [--minutes M]    go on with a run",
+        "",
+        "Presets are TASK-READING, or TASK-READING-WAY:",
+    ]
+    for reading in ("state", "pixels"):
+        ways: dict[str, list[str]] = {}
+        for name in PRESETS:
+            task, found, way = name.partition(f"-{reading}")
+            if found:
+                ways.setdefault(way.removeprefix("-"), []).append(task)
+        lines += ["", f"  TASK-{reading}: {', '.join(ways.pop(''))}"]
+        for way, tasks in ways.items():
+            lines.append(f"  TASK-{reading}-{way}: {', '.join(tasks)}")
+    return "\n".join(lines)
+
+
 def run(argv: list[str]) -> None:
     """Train until done, stopped or out of time."""
     if "--resume" in argv:
@@ -87,8 +107,11 @@ def run(argv: list[str]) -> None:
         bar, folder = Bar(again.minutes), again.resume
         rounds = go_on(folder, bar, find=teacher_for)
     else:
+        if argv and argv[0] in ("-h", "--help"):
+            print(_overview())
+            return
         if not argv or argv[0].startswith("-"):
-            raise BadValueError(f"Name a preset first. Known: {', '.join(PRESETS)}.")
+            raise BadValueError(f"Name a preset first.\n\n{_overview()}")
         default = TrainConfig(experiment=PRESETS[argv[0]])
         config = tyro.cli(
             TrainConfig, prog=f"jostle train {argv[0]}", default=default, args=argv[1:]
