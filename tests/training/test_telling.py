@@ -48,6 +48,12 @@ def test_a_wrong_number_to_tell_is_refused(tmp_path):
         short(tmp_path, tells=6)
 
 
+def test_objects_that_nobody_knows_again_are_not_told_of(tmp_path):
+    preset = PRESETS["one-cube-state-distill"]
+    with pytest.raises(BadValueError, match="knows again"):
+        begin(replace(preset, net=replace(preset.net, tells=4)), tmp_path / "run", lambda row: None)
+
+
 def test_a_row_of_numbers_tells_nothing():
     with pytest.raises(BadValueError, match="Only an 'eit' tells"):
         replace(MLP_NET, tells=4)

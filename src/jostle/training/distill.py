@@ -64,22 +64,7 @@ class DistillLoop(Rounds):
     ) -> None:
         """Let `teacher` label what the student in `shop` does."""
         super().__init__(experiment, shop, run, report)
-        tells, truths = experiment.net.tells, 2 * shop.env.recipe.most * shop.env.measure.width
-        require(
-            tells in (0, truths),
-            f"tells is 0 or, for {shop.env.recipe.most} objects of {experiment.task}, {truths}, "
-            f"not {tells}.",
-        )
-        require(
-            not tells
-            or (
-                not (experiment.training.random_codes and not experiment.encoder)
-                and experiment.colors == "fixed"
-                and not isinstance(experiment.objects, tuple)
-            ),
-            "An actor can only tell of objects that it knows by their looks: fixed colors, a fixed "
-            "number of objects, and cameras. Train with --tells 0.",
-        )
+        _check_telling(experiment, shop)
         self._teacher = teacher
         self._labels: list[NDArray[np.float32]] = []
         self._mistakes: list[NDArray[np.float32]] = []
@@ -199,6 +184,24 @@ class DistillLoop(Rounds):
         if isinstance(agent.actor, EITActor):
             return agent.actor.act_and_tell(state, goal)
         return agent.actor(state, goal), None
+
+
+def _check_telling(experiment: Experiment, shop: Workshop) -> None:
+    """Refuse an actor that shall tell of objects which it cannot know, or of another number."""
+    tells, objects = experiment.net.tells, shop.env.recipe.most
+    if not tells:
+        return
+    truths = 2 * objects * shop.env.measure.width
+    require(
+        tells == truths,
+        f"tells is 0 or, for {objects} objects of {experiment.task}, {truths}, not {tells}.",
+    )
+    alike = experiment.training.random_codes and not experiment.encoder
+    require(
+        not alike and experiment.colors == "fixed" and not isinstance(experiment.objects, tuple),
+        "An actor can only tell of objects that it knows again: a fixed number of them, in fixed "
+        "colors or, from true state, with --no-random-codes. Train with --tells 0.",
+    )
 
 
 def imitation_errors(actions: Tensor, labels: Tensor) -> Tensor:
