@@ -1,6 +1,7 @@
 """Every id keeps Gymnasium's contract and the goal contract."""
 
 import warnings
+from dataclasses import replace
 
 import gymnasium as gym
 import numpy as np
@@ -89,6 +90,22 @@ def test_pixels_come_without_object_coordinates_in_the_observation(make_env):
     assert observation["side"].shape == (1, 48, 64, 3)
     assert "front" not in observation
     assert {"goal_side", "achieved_goal", "desired_goal"} <= set(observation)
+
+
+def test_a_photograph_shows_the_moment_as_a_goals_picture_would(make_env):
+    env = make_env(2, "ThreeCubes", obs_type="both", cameras=("front", "side"), threads=1)
+    env.reset(seed=4)
+    arrived = [replace(one, start=one.goal) for one in env.episodes]
+    seen, _ = env.reset(options={"episode": arrived})
+    before = env.get_state()["rows"]
+    photo = env.photograph()
+    assert (env.get_state()["rows"] == before).all()
+    assert photo.keys() == {"front", "side"}
+    for name in photo:
+        wanted = seen[f"goal_{name}"]
+        off = np.abs(photo[name].astype(int) - wanted)
+        assert (off > 8).mean() < 1e-3, "cubes have settled by less than a pixel"
+        assert (np.abs(seen[name].astype(int) - wanted) > 8).mean() > 0.01, "the arm is elsewhere"
 
 
 def test_the_goal_picture_shows_the_goal_and_drawing_it_disturbs_nothing(make_env, rng):

@@ -1,5 +1,7 @@
 """Memory: nothing is lost, nothing leaks, hindsight looks only ahead."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -179,3 +181,21 @@ def test_episodes_that_bring_more_or_less_than_memory_holds_are_refused_and_noth
     other.add(more)
     with pytest.raises(ValueError, match="Only memory has: looks"):
         other.add(episodes(2))
+
+
+@pytest.mark.parametrize("every", [1, 2, 4, 9])
+def test_goals_of_hindsight_can_be_pictures_taken_on_the_way(every):
+    ring, drawn = EpisodeRing(3), episodes(3)
+    drawn = replace(drawn, goals=drawn.states[:, 0], goals_visible=drawn.visible[:, 0])
+    taken = np.arange(every, STEPS + 1, every)
+    pictures = -drawn.states[:, taken]  # no state looks like this
+    ring.add(replace(drawn, photos=pictures, photos_visible=np.ones(pictures.shape[:-1], bool)))
+    whole = GoalForm(0, np.ones(FEATURES, np.float32), np.ones(FEATURES, np.float32))
+    batch = sampler(ring, form=whole, photos=every, share=1.0).sample(400)
+    moments = -batch.goal.values[:, 0, 0, 2]
+    assert set(moments.int().tolist()) == set(taken.tolist())
+    assert (moments > batch.state.values[:, 0, 0, 2]).all()
+    assert (-batch.goal.values[:, 0, 0, 3] == batch.state.values[:, 0, 0, 3]).all()
+    achieved = batch.next_state.values[:, 0, 1:, :2].numpy()
+    shown = -batch.goal.values[:, 0, 1:, :2].numpy()
+    np.testing.assert_array_equal(batch.reward.numpy(), MEASURE.reward(achieved, shown))

@@ -58,6 +58,7 @@ def tiny(folder: Path, name: str = "one-cube-pixels-distill"):
         preset,
         encoder=str(folder / "eyes.safetensors"),
         td3=replace(preset.td3, batch=8),
+        hindsight=replace(preset.hindsight, photos=min(preset.hindsight.photos, 2)),
         training=replace(
             preset.training, copies=2, horizon=3, env_steps=2 * 3 * 4, memory=60, threads=1,
             updates_per_step=0.4, examine_every=4, examine_episodes=2, save_every=2,

@@ -20,6 +20,7 @@ from jostle.envs.observe import StateReader
 from jostle.envs.options import largest_table, split
 from jostle.envs.reading import read_actions, read_episodes, read_reset_options, read_seeds
 from jostle.pixels.render import Shot, Studio
+from jostle.scene.arm import RETRACTED_POSE
 from jostle.scene.build import build
 from jostle.scene.physics import Physics, table_poses
 from jostle.scene.spec import TABLE_TOP
@@ -163,6 +164,18 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
             Shot(world, qpos, episode.look)
             for world, qpos, episode in zip(self._physics.worlds, rows, self.episodes, strict=True)
         ]
+
+    def photograph(self) -> Observation:
+        """Show this moment as a goal's pictures would: everything in place, the arm retracted."""
+        objects = self._physics.objects.reshape(self.num_envs, -1)
+        shots = [
+            replace(shot, qpos=np.concatenate((RETRACTED_POSE, poses)))
+            for shot, poses in zip(self.shots(), objects, strict=True)
+        ]
+        frames = self._draw(shots, self.options.size)  # (B, V, H, W, 3)
+        return {
+            camera.name: frames[:, view] for view, camera in enumerate(self.recipe.look.cameras)
+        }
 
     # Saving and going on
 

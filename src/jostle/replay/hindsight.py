@@ -17,6 +17,16 @@ def future(step: Index, last: int, rng: np.random.Generator) -> Index:
     return step + 1 + (rng.random(step.shape) * (last - step)).astype(np.int64)
 
 
+def photographed(step: Index, every: int, count: int, rng: np.random.Generator) -> Index:
+    """Pick, for each transition at `step`, a later picture out of `count` taken `every` so many.
+
+    Returns:
+        Indices of pictures; the k-th shows the moment (k + 1) * every.
+    """
+    first = step // every
+    return first + (rng.random(step.shape) * (count - first)).astype(np.int64)
+
+
 def per_object(
     step: Index,
     last: int,

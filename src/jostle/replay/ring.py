@@ -35,6 +35,10 @@ class Episodes:
     """(E, 1, N, F)."""
     true_goals_visible: NDArray[np.bool_] | None = None
     """(E, 1, N)."""
+    photos: NDArray[np.float32] | None = None
+    """Entities of pictures with the arm retracted, taken at equal intervals, (E, M, V, K, D)."""
+    photos_visible: NDArray[np.bool_] | None = None
+    """(E, M, V, K)."""
     rows: NDArray[np.float32] | None = None
     """True state as the environment tells it, for teachers that are asked again, (E, T+1, 1+N, F).
     """

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from jostle.core.entities import Entities
 from jostle.core.errors import require
-from jostle.replay.hindsight import Index, future, per_object
+from jostle.replay.hindsight import Index, future, per_object, photographed
 from jostle.replay.ring import EpisodeRing, Episodes
 
 Reward = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
@@ -48,6 +48,9 @@ class HindsightConfig:
     """Share of samples whose goal is something that was achieved later."""
     strategy: Literal["future", "per-object"] = "future"
     """One later moment for all objects (the paper), or one of its own for each object."""
+    photos: int = 0
+    """Above 0, goals of hindsight are pictures taken every so many steps with the arm retracted, as
+    true goals show it; 0: what was seen at a later step, arm and all (the paper)."""
     n_step: int = 1
     """Steps of reward before the critics' guess of the rest."""
     apart: float = 0.035
@@ -56,6 +59,7 @@ class HindsightConfig:
     def __post_init__(self) -> None:
         """Refuse shares that are none."""
         require(0 <= self.share <= 1, f"share lies in [0, 1], not {self.share}.")
+        require(self.photos >= 0, f"photos must not be negative, not {self.photos}.")
         require(self.n_step >= 1, f"n_step is at least 1, not {self.n_step}.")
 
 
@@ -97,10 +101,12 @@ class HindsightSampler:
         """Draw `size` transitions; the first `share` of them with goals of hindsight."""
         held = self._ring.view()
         steps = held.actions.shape[1]
-        relabeled = int(self._config.share * size) if steps > 1 else 0
+        # The paper never takes the very last moment as a goal.
+        last = steps - 1 if held.photos is None else held.photos.shape[1] * self._config.photos
+        relabeled = int(self._config.share * size) if last > 0 else 0
         episode = self.rng.integers(0, len(held), size)
         step = self.rng.integers(0, steps, size)
-        step[:relabeled] = self.rng.integers(0, steps - 1, relabeled) if relabeled else 0
+        step[:relabeled] = self.rng.integers(0, last, relabeled) if relabeled else 0
         goals, seen = held.goals.take(episode, 0), held.goals_visible.take(episode, 0)  # copies
         desired = held.desired.take(episode, 0)
         moments = step[:0]
@@ -160,7 +166,11 @@ class HindsightSampler:
         self, held: Episodes, episode: Index, step: Index
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32], Index]:
         """Goal entities, their mask and coordinates from later moments (B,) or (B, N)."""
-        # The paper never takes the very last moment as a goal.
+        if held.photos is not None and held.photos_visible is not None:
+            taken = photographed(step, self._config.photos, held.photos.shape[1], self.rng)
+            values, seen = (at(x, episode, taken) for x in (held.photos, held.photos_visible))
+            moment = (taken + 1) * self._config.photos
+            return values, seen, at(held.achieved, episode, moment), moment
         last, count, first = held.actions.shape[1] - 1, held.achieved.shape[2], self._form.first
         if first == 0 or (self._config.strategy == "future" and not self._form.shared):
             # Always so for whole sets, such as particles, in which nobody knows who is who.

@@ -64,10 +64,12 @@ def play_round(
     steps: int,
     knower: StateObserver | None = None,
     keep_rows: bool = False,
+    photos: int = 0,
 ) -> tuple[Episodes, dict[str, float]]:
     """Play one episode of `steps` actions in every copy.
 
-    What `knower` sees is for critics that may know it, `rows` of true state for teachers.
+    What `knower` sees is for critics that may know it, `rows` of true state for teachers. Every
+    `photos` steps, if not 0, a picture is taken with the arm retracted.
 
     Returns:
         The episodes, and the means of what the last moment's infos say.
@@ -79,7 +81,8 @@ def play_round(
     actions = []
     achieved = [observer.coordinates(observation["achieved_goal"])]
     rows = [observation["observation"]]
-    for _ in range(steps):
+    pictures: list[Sets] = []
+    for step in range(1, steps + 1):
         action = choose(observation, seen.now, seen.goal)
         actions.append(action)
         observation, _, _, _, infos = env.step(action)
@@ -88,12 +91,16 @@ def play_round(
             known.go_on(observation)
         achieved.append(observer.coordinates(observation["achieved_goal"]))
         rows.append(observation["observation"])
+        if photos and step % photos == 0:
+            pictures.append(observer.state(env.photograph()))
     episodes = Episodes(
         achieved=np.stack(achieved, axis=1),
         desired=observer.coordinates(observation["desired_goal"]),
         actions=np.stack(actions, axis=1),
         rows=np.stack(rows, axis=1) if keep_rows else None,
         looks=looks_of(env) if keep_rows else None,
+        photos=np.stack([one.values for one in pictures], axis=1) if pictures else None,
+        photos_visible=np.stack([one.visible for one in pictures], axis=1) if pictures else None,
         **seen.told("states", "visible", "goals"),
         **(known.told("true_states", "true_visible", "true_goals") if known is not None else {}),
     )

@@ -113,6 +113,11 @@ class Experiment:
             "episode has other identity codes. Train with --swap-goals 0.",
         )
         require(
+            self.encoder != "" or self.hindsight.photos == 0,
+            "Photos are for agents that see: from true state goals have no arm. Train with "
+            "--photos 0.",
+        )
+        require(
             not self.training.curriculum or isinstance(self.objects, tuple),
             "A curriculum needs a range of objects, such as the preset cubes-state with "
             "--objects 1 3.",

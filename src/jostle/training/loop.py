@@ -34,7 +34,10 @@ class OnlineLoop(Rounds):
         """Collect one round and learn from it."""
         shop, training = self.shop, self.experiment.training
         self._approaches.begin()
-        episodes, infos = play_round(shop.env, shop.observer, self._choose, shop.steps, shop.knower)
+        photos = self.experiment.hindsight.photos
+        episodes, infos = play_round(
+            shop.env, shop.observer, self._choose, shop.steps, shop.knower, photos=photos
+        )
         shop.ring.add(episodes)
         self.count(episodes)
         row: dict[str, Any] = {f"train_{key}": value for key, value in infos.items()}

@@ -59,6 +59,10 @@ def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Works
     privileged = training.lane == "privileged-critic"
     knower = StateObserver(env.reader, training.copies, None) if privileged else None
     steps = training.horizon or env.recipe.task.horizon(env.recipe.most)
+    require(
+        experiment.hindsight.photos <= steps,
+        f"photos are taken every {experiment.hindsight.photos} steps, but an episode has {steps}.",
+    )
     ring = EpisodeRing(max(training.memory // steps, training.copies))
     sampler = HindsightSampler(
         ring,
