@@ -260,7 +260,7 @@ def test_swapped_goals_get_the_label_of_their_own_moment_and_goal(tmp_path):
     asked = script.act({"observation": drawn.rows, "desired_goal": drawn.desired})
     np.testing.assert_allclose(told, asked, atol=1e-6)
     episode, step = np.array([0, 0, 1, 1]), np.array([0, 2, 1, 0])
-    _, _, labels = rounds._lesson(episode, step)
+    labels = rounds._lesson(episode, step).labels
     assert labels.shape == (8, 3)  # four of its own moments, then as many with other goals
     np.testing.assert_array_equal(labels[:4], held.actions[episode, step])
 
@@ -269,6 +269,16 @@ def test_goals_are_swapped_between_pictures_only():
     state = PRESETS["three-cubes-state-distill"]
     with pytest.raises(BadValueError, match="--swap-goals 0"):
         replace(state, training=replace(state.training, swap_goals=0.5))
+
+
+def test_photos_are_for_those_who_see_and_for_episodes_that_last(tmp_path):
+    state = PRESETS["one-cube-state"]
+    with pytest.raises(BadValueError, match="--photos 0"):
+        replace(state, hindsight=replace(state.hindsight, photos=5))
+    short = tiny(tmp_path, "one-cube-pixels")
+    short = replace(short, hindsight=replace(short.hindsight, photos=9))
+    with pytest.raises(BadValueError, match="every 9 steps, but an episode has 3"):
+        begin(short, tmp_path / "run", lambda row: None)
 
 
 def test_a_swapped_goal_asks_for_the_colors_that_are_there(tmp_path):
