@@ -58,7 +58,6 @@ def tiny(folder: Path, name: str = "one-cube-pixels-distill"):
         preset,
         encoder=str(folder / "eyes.safetensors"),
         td3=replace(preset.td3, batch=8),
-        hindsight=replace(preset.hindsight, photos=min(preset.hindsight.photos, 2)),
         training=replace(
             preset.training, copies=2, horizon=3, env_steps=2 * 3 * 4, memory=60, threads=1,
             updates_per_step=0.4, examine_every=4, examine_episodes=2, save_every=2,
@@ -137,13 +136,17 @@ def test_frames_are_as_large_as_the_eyes_want_them(tmp_path):
     assert what_it_reads(str(tmp_path / "run"))["image_size"] == 64
 
 
-@pytest.mark.parametrize("ground", [False, True], ids=["", "ground"])
+@pytest.mark.parametrize("more", [False, True], ids=["", "ground, photos"])
 @pytest.mark.parametrize("lane", ["pixels-distill", "pixels", "pixels-privileged"])
 def test_a_training_from_pixels_goes_on_bit_by_bit_and_takes_its_eyes_along(
-    lane, ground, tmp_path, make_env
+    lane, more, tmp_path, make_env
 ):
     experiment = tiny(tmp_path, f"one-cube-{lane}")
-    experiment = replace(experiment, net=replace(experiment.net, ground=ground))
+    experiment = replace(
+        experiment,
+        net=replace(experiment.net, ground=more),
+        hindsight=replace(experiment.hindsight, photos=2 * more),
+    )
     begin(experiment, tmp_path / "whole", lambda row: None).run()
 
     class StopError(Exception):

@@ -99,15 +99,10 @@ def _pixels_paper(name: str) -> Experiment:
 
 
 def _pixels_fast(name: str) -> Experiment:
-    """The same in ours: the critics see particles too, so that they must be made for sets.
-
-    Goals of hindsight show the arm retracted, as true goals do: else to bring the arm where it is
-    in the goal's picture looks like success.
-    """
+    """The same in ours: the critics see particles too, so that they must be made for sets."""
     state = _fast(name)
     return replace(
         state,
-        hindsight=replace(state.hindsight, photos=5),
         name=f"{name}-pixels",
         encoder=_eyes(name),
         net=_seeing(replace(state.net, critics="same"), name),
