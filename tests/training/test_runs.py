@@ -272,7 +272,7 @@ def test_a_deeper_network_begins_where_a_shallower_one_ended(tmp_path):
     best = tmp_path / "one/checkpoints/best.safetensors"
     rounds = begin(deeper, tmp_path / "two", quiet, weights=best)
     agent, batch = rounds.shop.agent, first.shop.sampler.sample(32)
-    state, goal = agent.actor_sees(batch.state), agent.actor_sees(batch.goal)
+    state, goal = agent.normalizer(batch.state), agent.normalizer(batch.goal)
     before = recall(best)[1].actor(state, goal)
     torch.testing.assert_close(agent.actor(state, goal), before)
     rounds.run()
