@@ -11,6 +11,7 @@ from jostle.cli.examining import Sitting, examine_with_bar
 from jostle.cli.film import FilmConfig, make_film
 from jostle.reports.films import save_picture
 from jostle.reports.tables import markdown
+from jostle.tasks.catalog import TASKS
 from jostle.zoo.agents import what_it_reads
 
 
@@ -31,7 +32,11 @@ class DemoConfig:
 def run(argv: list[str]) -> None:
     """Run the demo and say where the results are."""
     config = tyro.cli(DemoConfig, prog="jostle demo", args=argv)
-    wanted = FilmConfig(task="ThreeCubes", agent=config.agent, seed=config.seed, out=config.out)
+    task = TASKS["ThreeCubes"]
+    wanted = FilmConfig(  # as long as the episodes that are scored
+        task=task.name, agent=config.agent, seed=config.seed, out=config.out,
+        steps=task.horizon(task.objects),
+    )  # fmt: skip
     film, contact, footage = make_film(wanted)
     sees = bool(what_it_reads(config.agent))
     seen = make_film(replace(wanted, overlay="particles"))[0] if sees else None
