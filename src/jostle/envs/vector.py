@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from jostle.core.clock import CLOCK
 from jostle.core.errors import DivergedWarning, require
-from jostle.envs.goal_photo import goal_shot
+from jostle.envs.goal_photo import as_goal, goal_shot
 from jostle.envs.observe import StateReader
 from jostle.envs.options import largest_table, split
 from jostle.envs.reading import read_actions, read_episodes, read_reset_options, read_seeds
 from jostle.pixels.render import Shot, Studio
-from jostle.scene.arm import RETRACTED_POSE
 from jostle.scene.build import build
 from jostle.scene.physics import Physics, table_poses
 from jostle.scene.spec import TABLE_TOP
@@ -167,12 +166,8 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
 
     def photograph(self) -> Observation:
         """Show this moment as a goal's pictures would: everything in place, the arm retracted."""
-        objects = self._physics.objects.reshape(self.num_envs, -1)
-        shots = [
-            replace(shot, qpos=np.concatenate((RETRACTED_POSE, poses)))
-            for shot, poses in zip(self.shots(), objects, strict=True)
-        ]
-        frames = self._draw(shots, self.options.size)  # (B, V, H, W, 3)
+        shots = map(as_goal, self.shots(), self._physics.objects)
+        frames = self._draw(list(shots), self.options.size)  # (B, V, H, W, 3)
         return {
             camera.name: frames[:, view] for view, camera in enumerate(self.recipe.look.cameras)
         }
