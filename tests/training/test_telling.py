@@ -13,10 +13,12 @@ from jostle.agents.saving import load_weights, weights  # noqa: E402
 from jostle.agents.td3 import TD3Agent  # noqa: E402
 from jostle.core.entities import Entities  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
+from jostle.envs.vector import TabletopVectorEnv  # noqa: E402
 from jostle.nets.config import FAST_NET, MLP_NET  # noqa: E402
 from jostle.presets.catalog import PRESETS  # noqa: E402
 from jostle.training.distill import DistillLoop  # noqa: E402
 from jostle.training.start import begin  # noqa: E402
+from jostle.training.telling import Telling  # noqa: E402
 
 SHAPES = Shapes(state=(2, 6, 7), goal=(2, 6, 7))
 
@@ -69,3 +71,44 @@ def test_whatever_is_told_the_actions_carry_over(before, after):
     load_weights(new, weights(old), deepen=True)
     sets = Entities.all_visible(torch.randn(3, 2, 6, 7))
     assert (old.act(sets, sets) == new.act(sets, sets)).all()
+
+
+def telling(task, **colors):
+    """What the actor of two cubes or two T-blocks that sees is corrected by."""
+    preset = PRESETS[
+        {"PushT": "push-2t-pixels-distill", "TwoCubes": "two-cubes-pixels-distill"}[task]
+    ]
+    env = TabletopVectorEnv(1, task, objects=2, autoreset_mode="Disabled")
+    env.reset(seed=0)
+    return Telling(replace(preset, net=replace(preset.net, tells=8), **colors), env)
+
+
+def test_objects_that_look_alike_may_be_told_of_in_any_order():
+    truth = torch.randn(5, 2, 2, 2)
+    told = truth.flip(2)
+    red, mixed = telling("PushT"), telling("TwoCubes")
+    assert float(red.error(told.flatten(1), truth.flatten(1))) == 0
+    assert float(mixed.error(told.flatten(1), truth.flatten(1))) > 0.1
+    assert float(mixed.error(truth.flatten(1), truth.flatten(1))) == 0
+
+
+def test_what_is_achieved_and_what_is_desired_keep_one_order():
+    truth = torch.randn(5, 2, 2, 2)
+    told = torch.stack((truth[:, 0].flip(1), truth[:, 1]), dim=1)
+    assert float(telling("PushT").error(told.flatten(1), truth.flatten(1))) > 0.1
+
+
+def test_each_sample_has_an_order_of_its_own():
+    truth = torch.randn(2, 2, 2, 2)
+    told = truth.clone()
+    told[1] = truth[1].flip(1)
+    assert float(telling("PushT").error(told.flatten(1), truth.flatten(1))) == 0
+
+
+def test_a_crowd_that_looks_alike_is_not_told_of():
+    preset = PRESETS["push-2t-pixels-distill"]
+    env = TabletopVectorEnv(1, "Sorting", autoreset_mode="Disabled")
+    env.reset(seed=0)
+    tells = 2 * env.recipe.most * env.measure.width
+    with pytest.raises(BadValueError, match="look alike"):
+        Telling(replace(preset, net=replace(preset.net, tells=tells)), env)

@@ -11,11 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from jostle.core.clock import CLOCK
 from jostle.core.entities import Entities, joined
-from jostle.core.errors import require
 from jostle.core.protocols import Policy
 from jostle.core.rundir import RunDir
 from jostle.envs.vector import Observation
@@ -28,14 +26,13 @@ from jostle.rollout.collect import as_entities, play_round
 from jostle.rollout.observer import Sets
 from jostle.training.experiment import Experiment
 from jostle.training.rounds import Report, Rounds
+from jostle.training.telling import Telling
 from jostle.training.workshop import Workshop
 
 _ROUND = 0.02
 """Below this size an error counts quadratically."""
 _HANDOVER = 8
 """Rounds over which the student takes the wheel in its share of the copies."""
-_DECIMETER = 0.1
-"""Unit in which places are told, in meters; headings are told as they are."""
 _BURST_GOES_ON = 0.6
 """Chance that a random move is followed by the same move."""
 
@@ -64,7 +61,7 @@ class DistillLoop(Rounds):
     ) -> None:
         """Let `teacher` label what the student in `shop` does."""
         super().__init__(experiment, shop, run, report)
-        _check_telling(experiment, shop)
+        self._telling = Telling(experiment, shop.env)
         self._teacher = teacher
         self._labels: list[NDArray[np.float32]] = []
         self._mistakes: list[NDArray[np.float32]] = []
@@ -119,7 +116,7 @@ class DistillLoop(Rounds):
         state = Entities.of(at(held.states, episode, step), at(held.visible, episode, step))
         goal = Entities.of(held.goals.take(episode, 0), held.goals_visible.take(episode, 0))
         labels = torch.from_numpy(at(held.actions, episode, step))
-        truth = self._truth(at(held.achieved, episode, step), held.desired.take(episode, 0))
+        truth = self._telling.truth(at(held.achieved, episode, step), held.desired.take(episode, 0))
         swapped = self.experiment.td3.batch - len(episode)
         if not swapped:
             return Lesson(state, goal, labels, truth)
@@ -129,14 +126,8 @@ class DistillLoop(Rounds):
             joined(state, other.state),
             joined(goal, other.goal),
             torch.cat((labels, asked)),
-            torch.cat((truth, self._truth(other.achieved, other.desired))),
+            torch.cat((truth, self._telling.truth(other.achieved, other.desired))),
         )
-
-    def _truth(self, achieved: NDArray[np.float32], desired: NDArray[np.float32]) -> Tensor:
-        """What an actor that tells what it sees should say, (B, 2 * N * w)."""
-        unit = 1.0 if self.shop.env.measure.kind == "yaw" else _DECIMETER
-        both = np.concatenate((achieved, desired), axis=1) / unit  # (B, 2N, w)
-        return torch.from_numpy(both.reshape(len(both), -1)).float()
 
     def _ask(self, rows: NDArray[np.float32], desired: NDArray[np.float32]) -> NDArray[np.float32]:
         """What the teacher does in true states (B, 1+N, F) for goals (B, N, w)."""
@@ -166,7 +157,7 @@ class DistillLoop(Rounds):
                 loss = mistakes.mean()
                 total += float(loss.detach())
                 if told is not None:
-                    lie = F.mse_loss(told, lesson.truth)
+                    lie = self._telling.error(told, lesson.truth)
                     untold += float(lie.detach())
                     loss = loss + lie
                 agent.actor_optimizer.zero_grad(set_to_none=True)
@@ -184,24 +175,6 @@ class DistillLoop(Rounds):
         if isinstance(agent.actor, EITActor):
             return agent.actor.act_and_tell(state, goal)
         return agent.actor(state, goal), None
-
-
-def _check_telling(experiment: Experiment, shop: Workshop) -> None:
-    """Refuse an actor that shall tell of objects which it cannot know, or of another number."""
-    tells, objects = experiment.net.tells, shop.env.recipe.most
-    if not tells:
-        return
-    truths = 2 * objects * shop.env.measure.width
-    require(
-        tells == truths,
-        f"tells is 0 or, for {objects} objects of {experiment.task}, {truths}, not {tells}.",
-    )
-    alike = experiment.training.random_codes and not experiment.encoder
-    require(
-        not alike and experiment.colors == "fixed" and not isinstance(experiment.objects, tuple),
-        "An actor can only tell of objects that it knows again: a fixed number of them, in fixed "
-        "colors or, from true state, with --no-random-codes. Train with --tells 0.",
-    )
 
 
 def imitation_errors(actions: Tensor, labels: Tensor) -> Tensor:
