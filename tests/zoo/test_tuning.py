@@ -6,11 +6,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from jostle.core.checkpoint import load  # noqa: E402
+from jostle.core.checkpoint import load, save  # noqa: E402
 from jostle.core.errors import BadValueError, UnknownNameError  # noqa: E402
+from jostle.core.rundir import RunDir  # noqa: E402
 from jostle.evaluation.scores import digest, read_scores  # noqa: E402
 from jostle.training.recall import recall  # noqa: E402
 from jostle.zoo import tuning  # noqa: E402
+from jostle.zoo.keeping import weights_of  # noqa: E402
 from jostle.zoo.shelf import amend_card, find, shelf  # noqa: E402
 
 NAME = "one-cube-state"
@@ -35,7 +37,7 @@ def test_an_agent_that_is_too_restless_is_calmed_and_its_card_says_so(zoo):
     entry = find(NAME, zoo)
     tensors, meta = load(entry.weights)
     meta["experiment"]["explore"]["restless"] = 0.9  # nobody succeeds like that
-    tuning.save(entry.weights, tensors, meta)
+    save(entry.weights, tensors, meta)
     said: list[str] = []
     assert tuning.tune(NAME, (0.02,), said.append, zoo, trials=4, episodes=12) == 0.02
     experiment, agent = recall(entry.weights)
@@ -68,3 +70,18 @@ def test_impossible_levels_and_unknown_names_are_refused(zoo):
         tuning.tune(NAME, (-0.1,), print, zoo)
     with pytest.raises(UnknownNameError, match="one-cube-state"):
         tuning.tune("one-cube-stat", (0.1,), print, zoo)
+
+
+def test_weights_can_be_added_with_noise_of_their_own(tmp_path):
+    run = RunDir(tmp_path / "run")
+    run.best.parent.mkdir(parents=True)
+    shutil.copyfile(shelf()[NAME].weights, run.best)
+    before = digest(run.best)
+    noisy = weights_of(run, restless=0.03)
+    assert digest(run.best) == before
+    assert recall(noisy)[1].restless == 0.03
+    plain, copied = load(run.best)[0], load(noisy)[0]
+    assert all(torch.equal(copied[name], plain[name]) for name in plain)
+    assert weights_of(run) == run.best
+    with pytest.raises(BadValueError, match="has not come to its end"):
+        weights_of(run, final=True)

@@ -26,6 +26,8 @@ class ZooConfig:
     """Fixed episodes on which new and old agents are compared."""
     final: bool = False
     """Take an agent's weights of the last examination instead of those of the best one."""
+    restless: float | None = None
+    """Use added weights with noise of this deviation; as they were trained by default."""
     levels: tuple[float, ...] = (0.0, 0.02, 0.04, 0.06)
     """Deviations of noise to try when an agent is tuned."""
     trials: int = 200
@@ -60,10 +62,11 @@ def run(argv: list[str]) -> None:
 
 
 def _add(config: ZooConfig, run: RunDir) -> None:
-    from jostle.zoo.keeping import keep_if_better
+    from jostle.zoo.keeping import keep_if_better, weights_of
     from jostle.zoo.keeping_encoders import is_encoder_run, keep_encoder_if_better
 
     if is_encoder_run(run):
         keep_encoder_if_better(config.name, run, print, folders=config.probe)
     else:
-        keep_if_better(config.name, run, print, episodes=config.episodes, final=config.final)
+        weights = weights_of(run, config.final, config.restless)
+        keep_if_better(config.name, run, print, episodes=config.episodes, weights=weights)

@@ -3,9 +3,10 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from jostle.core.checkpoint import load
+from jostle.core.checkpoint import load, save
 from jostle.core.clock import time_told
 from jostle.core.errors import BadValueError, JostleError
 from jostle.core.rundir import RunDir
@@ -14,7 +15,7 @@ from jostle.evaluation.examine import Examination
 from jostle.evaluation.scores import digest, write_scores
 from jostle.presets.catalog import PRESETS
 from jostle.reports.curves import draw_curves, read_curve
-from jostle.training.experiment import Experiment, differences
+from jostle.training.experiment import Experiment, differences, read_experiment
 from jostle.training.recall import recall
 from jostle.training.workshop import examine_agent
 from jostle.zoo.shelf import FOLDER, Entry, chapters, lanes, shelf, write_card
@@ -28,17 +29,14 @@ def keep_if_better(
     tell: Tell,
     zoo: Path = FOLDER,
     episodes: int = 400,
-    final: bool = False,
+    weights: Path | None = None,
 ) -> float:
-    """Compare a run's best (or final) weights with the shelf's on the same episodes.
+    """Compare a run's best weights, or those that are named, with the shelf's on the same episodes.
 
     Returns:
         The success of the better ones.
     """
-    weights = run.final if final else run.best
-    if not weights.exists():
-        missing = "The run has not come to its end" if final else "Nothing was examined yet"
-        raise BadValueError(f"{missing} in {run.path}: train a little longer.")
+    weights = weights or weights_of(run)
     fresh = _examine(weights, episodes)
     held = shelf(zoo).get(name)
     if held is not None:
@@ -50,6 +48,32 @@ def keep_if_better(
     _keep(name, run, weights, fresh, zoo)
     tell(f"{name}: kept, success {fresh.mean('success'):.3f}")
     return fresh.mean("success")
+
+
+def weights_of(run: RunDir, final: bool = False, restless: float | None = None) -> Path:
+    """Find a run's best (or final) weights; with noise of their own, they are a file of their own.
+
+    Raises:
+        BadValueError: There are none yet.
+    """
+    weights = run.final if final else run.best
+    if not weights.exists():
+        missing = "The run has not come to its end" if final else "Nothing was examined yet"
+        raise BadValueError(f"{missing} in {run.path}: train a little longer.")
+    if restless is None:
+        return weights
+    target = weights.with_stem(f"{weights.stem}-restless")
+    write_restless(weights, target, restless)
+    return target
+
+
+def write_restless(weights: Path, target: Path, level: float) -> Experiment:
+    """Write the same weights for use with noise of deviation `level`."""
+    tensors, meta = load(weights)
+    experiment = read_experiment(meta["experiment"])
+    changed = replace(experiment, explore=replace(experiment.explore, restless=level))
+    save(target, tensors, meta | {"experiment": changed.to_dict()})
+    return changed
 
 
 def _examine(weights: Path, episodes: int) -> Examination:

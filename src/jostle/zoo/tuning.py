@@ -1,16 +1,14 @@
 """How restless an agent is best used: tried on some episodes, decided on others."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from jostle.core.checkpoint import load, save
 from jostle.core.errors import require
 from jostle.evaluation.compare import compare
 from jostle.evaluation.examine import Examination
 from jostle.training.recall import recall
 from jostle.training.workshop import EXAM_SEED, examine_agent
-from jostle.zoo.keeping import shelve, told_score
+from jostle.zoo.keeping import shelve, told_score, write_restless
 from jostle.zoo.shelf import FOLDER, amend_card, find
 
 
@@ -48,9 +46,7 @@ def tune(
     tell(f"{name}: {paired.verdict(f'restless {best:g}', f'restless {now:g}')}")
     if paired.only_first <= paired.only_second:
         return now
-    tensors, meta = load(entry.weights)
-    changed = replace(experiment, explore=replace(experiment.explore, restless=best))
-    save(entry.weights.with_suffix(".part"), tensors, meta | {"experiment": changed.to_dict()})
+    changed = write_restless(entry.weights, entry.weights.with_suffix(".part"), best)
     shown = ", ".join(f"{success:.3f} with {level:g}" for level, success in tried.items())
     chosen = f"{best:g}, chosen by {trials} other episodes: {shown}"
     amend_card(entry, {**told_score(new), "restless": chosen})
