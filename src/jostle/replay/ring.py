@@ -60,8 +60,6 @@ class EpisodeRing:
         require(capacity >= 1, f"A ring holds at least one episode, not {capacity}.")
         self.capacity = capacity
         self.size = self._next = 0
-        self.version = 0
-        """Changes with what is held."""
         self._store: dict[str, NDArray[np.generic]] = {}
 
     def add(self, episodes: Episodes) -> None:
@@ -88,7 +86,6 @@ class EpisodeRing:
             )
             self._store[name][slots] = values
         self._next = int((self._next + len(episodes)) % self.capacity)
-        self.version += 1
         self.size = min(self.capacity, self.size + len(episodes))
 
     def view(self) -> Episodes:

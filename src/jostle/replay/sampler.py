@@ -12,7 +12,6 @@ from torch import Tensor
 from jostle.core.entities import Entities
 from jostle.core.errors import require
 from jostle.replay.hindsight import Index, future, per_object, photographed
-from jostle.replay.liveliness import Liveliness
 from jostle.replay.ring import EpisodeRing, Episodes
 
 Reward = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
@@ -52,9 +51,6 @@ class HindsightConfig:
     photos: int = 0
     """Above 0, goals of hindsight are pictures taken every so many steps with the arm retracted, as
     true goals show it; 0: what was seen at a later step, arm and all (the paper)."""
-    lively: float = 0.0
-    """Share of the samples with goals of hindsight that are drawn by how far objects still move
-    afterwards; the others are drawn all alike (the paper)."""
     n_step: int = 1
     """Steps of reward before the critics' guess of the rest."""
     apart: float = 0.035
@@ -64,7 +60,6 @@ class HindsightConfig:
         """Refuse shares that are none."""
         require(0 <= self.share <= 1, f"share lies in [0, 1], not {self.share}.")
         require(self.photos >= 0, f"photos must not be negative, not {self.photos}.")
-        require(0 <= self.lively <= 1, f"lively is a share, not {self.lively}.")
         require(self.n_step >= 1, f"n_step is at least 1, not {self.n_step}.")
 
 
@@ -101,7 +96,6 @@ class HindsightSampler:
         """
         self._ring, self._reward, self._form, self._true_form = ring, reward, form, true_form
         self._config, self._gamma, self.rng = config, gamma, rng
-        self._life = Liveliness(ring)
 
     def sample(self, size: int) -> Batch:
         """Draw `size` transitions; the first `share` of them with goals of hindsight."""
@@ -113,9 +107,6 @@ class HindsightSampler:
         episode = self.rng.integers(0, len(held), size)
         step = self.rng.integers(0, steps, size)
         step[:relabeled] = self.rng.integers(0, last, relabeled) if relabeled else 0
-        lively = int(self._config.lively * relabeled)
-        if lively:
-            episode[:lively], step[:lively] = self._life.draw(lively, last, self.rng)
         goals, seen = held.goals.take(episode, 0), held.goals_visible.take(episode, 0)  # copies
         desired = held.desired.take(episode, 0)
         moments = step[:0]
