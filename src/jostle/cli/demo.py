@@ -19,7 +19,7 @@ from jostle.zoo.agents import what_it_reads
 class DemoConfig:
     """Film and score an agent on 3-Cubes, and photograph every task."""
 
-    agent: str = "mixed-goals-pixels"
+    agent: str = "adjacent-goals-pixels"
     """Who acts: a name of the zoo (needs the extra 'train'), oracle, a run or a file."""
     episodes: int = 32
     """Fixed episodes in the table; the film shows one of them."""
