@@ -3,11 +3,12 @@
 import torch
 from torch import Tensor, nn
 
+from jostle.nets import few
 from jostle.nets.bearings import BearingReader, Bearings, rows
 from jostle.nets.layers import MLP, LayerNorm, Linear
 
 _FEW = 12
-"""Up to so many keys, scores as a broadcast product beat the batched matrix product."""
+"""Up to so many keys, matrix products one sample at a time are slow."""
 _FEW_TO_READ = 4
 """The same with bearings, which cost a key and a value for every pair."""
 _SOME = 12
@@ -41,11 +42,14 @@ class Attention(nn.Module):
         Returns:
             The result (C, B, Q, E) and, if asked for, the weights (C, B, h, Q, S).
         """
+        if self.reader is None:
+            bearings = ()
+        if not bearings and not keep_weights and _suits_few(of, visible):
+            maps = (self.query.weight, self.key.weight, self.value.weight, self.out.weight)
+            return few.attend(to, of, maps, self.heads, visible), None
         q, k, v = self.query(to), self.key(of), self.value(of)
         q, k, v = (x.unflatten(-1, (self.heads, -1)) for x in (q, k, v))  # (C, B, T, h, d)
         q = q * q.shape[-1] ** -0.5
-        if self.reader is None:
-            bearings = ()
         keys = of.shape[2]
         if keys <= (_FEW_TO_READ if bearings else _FEW):
             mix = self._mix_few
@@ -93,6 +97,14 @@ class Attention(nn.Module):
             assert self.reader is not None
             mixed = mixed + self.reader.values(weights, bearings)
         return mixed.permute(0, 2, 3, 1, 4), weights.transpose(1, 2)
+
+
+def _suits_few(of: Tensor, visible: Tensor) -> bool:
+    """Whether the way of `few` fits: few entities, some of each set seen, full numbers, a CPU."""
+    device = of.device.type
+    if of.shape[2] > _FEW or device != "cpu" or torch.is_autocast_enabled(device):
+        return False
+    return bool(visible.any(1).all())
 
 
 def _shares(scores: Tensor, visible: Tensor, keys: int) -> Tensor:

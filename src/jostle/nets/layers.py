@@ -5,10 +5,13 @@ An actor has C = 1; the twin critics are C = 2 and share every call instead of b
 
 import math
 from itertools import pairwise
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from jostle.nets.chain import chain
 
 
 class Linear(nn.Module):
@@ -50,9 +53,8 @@ class LayerNorm(nn.Module):
         """Normalize (C, ..., width)."""
         if self.weight.shape[0] == 1:
             return F.layer_norm(x, x.shape[-1:], self.weight[0], self.bias[0])
-        shape = (x.shape[0], *[1] * (x.dim() - 2), x.shape[-1])
-        plain = F.layer_norm(x, x.shape[-1:])
-        return plain * self.weight.view(shape) + self.bias.view(shape)
+        copies = zip(x.unbind(), self.weight.unbind(), self.bias.unbind(), strict=True)
+        return torch.stack([F.layer_norm(one, one.shape[-1:], w, b) for one, w, b in copies])
 
 
 class MLP(nn.Module):
@@ -65,6 +67,9 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (C, ..., first), or (1, ..., first) for all copies, to (C, ..., last)."""
+        if not torch.is_autocast_enabled(x.device.type):
+            layers = cast("list[Linear]", self.layers)
+            return chain(x, [one.weight for one in layers], [one.bias for one in layers])
         for layer in self.layers[:-1]:
             x = F.relu(layer(x))
         return self.layers[-1](x)
