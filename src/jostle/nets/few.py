@@ -103,17 +103,17 @@ class _Few(torch.autograd.Function):
 
 def _over_features(one: Tensor, two: Tensor) -> Tensor:
     """Sum (C, h, d, Q, B) times (C, h, d, S, B) over d: (C, h, Q, S, B)."""
-    one, two = one.unsqueeze(4), two.unsqueeze(3)
-    total = one[:, :, 0] * two[:, :, 0]
-    for i in range(1, one.shape[2]):
-        total.addcmul_(one[:, :, i], two[:, :, i])
+    first, *rest = zip(one.unsqueeze(4).unbind(2), two.unsqueeze(3).unbind(2), strict=True)
+    total = first[0] * first[1]
+    for pair in rest:
+        total.addcmul_(*pair)
     return total
 
 
 def _over_entities(shares: Tensor, of: Tensor, into: Tensor | None = None) -> Tensor:
     """Sum (C, h, Q, S, B) times (C, h, d, S, B) over S: (C, h, d, Q, B)."""
-    shares, of = shares.unsqueeze(2), of.unsqueeze(3)  # (C, h, 1, Q, S, B), (C, h, d, 1, S, B)
-    total = torch.mul(shares[..., 0, :], of[..., 0, :], out=into)
-    for i in range(1, of.shape[-2]):
-        total.addcmul_(shares[..., i, :], of[..., i, :])
+    first, *rest = zip(shares.unsqueeze(2).unbind(4), of.unsqueeze(3).unbind(4), strict=True)
+    total = torch.mul(*first, out=into)
+    for pair in rest:
+        total.addcmul_(*pair)
     return total
