@@ -138,14 +138,14 @@ def test_blocks_that_share_a_goal_are_relabeled_with_one_blocks_heading():
 
 def test_future_moments_are_uniform_and_in_range():
     step = np.full(20_000, 3)
-    found = future(step, 7, np.random.default_rng(0))
+    found = future(step, np.full_like(step, 7), np.random.default_rng(0))
     assert set(found) == {4, 5, 6, 7}
     np.testing.assert_allclose(np.bincount(found)[4:] / 20_000, 0.25, atol=0.02)
 
 
 def test_crowded_goals_fall_back_to_one_moment():
     paths = np.zeros((50, 10, 2, 2), np.float32)
-    moments = per_object(np.zeros(50, int), 8, paths, 0.035, np.random.default_rng(0))
+    moments = per_object(np.zeros(50, int), np.full(50, 8), paths, 0.035, np.random.default_rng(0))
     assert (moments[:, 0] == moments[:, 1]).all()
 
 
@@ -199,3 +199,35 @@ def test_goals_of_hindsight_can_be_pictures_taken_on_the_way(every):
     achieved = batch.next_state.values[:, 0, 1:, :2].numpy()
     shown = -batch.goal.values[:, 0, 1:, :2].numpy()
     np.testing.assert_array_equal(batch.reward.numpy(), MEASURE.reward(achieved, shown))
+
+
+@pytest.mark.parametrize("photos", [0, 2])
+@pytest.mark.parametrize("strategy", ["future", "per-object"])
+def test_goals_of_hindsight_lie_on_the_table_if_asked_to(photos, strategy):
+    ring, drawn = EpisodeRing(4), episodes(4)
+    fall = np.array([STEPS + 1, 5, 2, 1])  # never, late, early, at once: nothing to ask for
+    for one, moment in enumerate(fall):
+        drawn.achieved[one, moment:, 0, 0] = 0.3
+    drawn.states[..., 0, 1:, :2] = drawn.achieved
+    form = replace(FORM, edge=np.array([0.25, 0.3], np.float32))
+    if photos:
+        goals, seen, desired = drawn.states[:, 0], drawn.visible[:, 0], drawn.achieved[:, 0]
+        drawn = replace(drawn, goals=goals, goals_visible=seen, desired=desired)
+        pictures = drawn.states[:, photos::photos]
+        seen = np.ones(pictures.shape[:-1], bool)
+        drawn = replace(drawn, photos=pictures, photos_visible=seen)
+        form = replace(form, first=0)
+    ring.add(drawn)
+    batch = sampler(ring, form, photos=photos, strategy=strategy, share=1.0).sample(800)
+
+    asked = batch.goal.values[:, 0, -OBJECTS:, :2].numpy()
+    assert (np.abs(asked) <= form.edge).all()
+    of = batch.state.values[:, 0, 0, 3].numpy().astype(int)
+    moment = batch.state.values[:, 0, 0, 2].numpy()
+    kept = (asked == drawn.goals[of, 0, -OBJECTS:, :2]).all((1, 2))
+    assert kept[of == 3].all()
+    hopeful = ~kept
+    assert hopeful[of == 0].all()
+    assert (moment[hopeful] < fall[of[hopeful]] - 1).all()
+    achieved = batch.next_state.values[:, 0, 1:, :2].numpy()
+    np.testing.assert_array_equal(batch.reward.numpy(), MEASURE.reward(achieved, asked))

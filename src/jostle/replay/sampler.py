@@ -11,7 +11,7 @@ from torch import Tensor
 
 from jostle.core.entities import Entities
 from jostle.core.errors import require
-from jostle.replay.hindsight import Index, future, per_object, photographed
+from jostle.replay.hindsight import Index, future, per_object, photographed, upheld
 from jostle.replay.ring import EpisodeRing, Episodes
 
 Reward = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
@@ -51,6 +51,9 @@ class HindsightConfig:
     photos: int = 0
     """Above 0, goals of hindsight are pictures taken every so many steps with the arm retracted, as
     true goals show it; 0: what was seen at a later step, arm and all (the paper)."""
+    on_table: bool = False
+    """Whether goals of hindsight are only taken from moments at which every object lies on the
+    table, as in true goals: what has fallen off is in no picture."""
     n_step: int = 1
     """Steps of reward before the critics' guess of the rest."""
     apart: float = 0.035
@@ -75,6 +78,8 @@ class GoalForm:
     """(D,) 1 for columns that say where, 0 for those that say who."""
     shared: bool = False
     """Whether all objects get one object's goal, as the T-blocks do."""
+    edge: NDArray[np.float32] | None = None
+    """Half the table's sides, (2,), if goals must lie on it."""
 
 
 class HindsightSampler:
@@ -98,21 +103,18 @@ class HindsightSampler:
         self._config, self._gamma, self.rng = config, gamma, rng
 
     def sample(self, size: int) -> Batch:
-        """Draw `size` transitions; the first `share` of them with goals of hindsight."""
+        """Draw `size` transitions, about the first `share` of them with goals of hindsight."""
         held = self._ring.view()
-        steps = held.actions.shape[1]
-        # The paper never takes the very last moment as a goal.
-        last = steps - 1 if held.photos is None else held.photos.shape[1] * self._config.photos
-        relabeled = int(self._config.share * size) if last > 0 else 0
         episode = self.rng.integers(0, len(held), size)
-        step = self.rng.integers(0, steps, size)
-        step[:relabeled] = self.rng.integers(0, last, relabeled) if relabeled else 0
+        step = self.rng.integers(0, held.actions.shape[1], size)
+        last = self._last(held, episode[: int(self._config.share * size)])
+        rows = np.flatnonzero(last > 0)
+        step[rows] = self.rng.integers(0, last[rows])
         goals, seen = held.goals.take(episode, 0), held.goals_visible.take(episode, 0)  # copies
         desired = held.desired.take(episode, 0)
         moments = step[:0]
-        if relabeled:
-            rows = slice(0, relabeled)
-            *found, moments = self._relabel(held, episode[rows], step[rows])
+        if len(rows):
+            *found, moments = self._relabel(held, episode[rows], step[rows], last[rows])
             goals[rows], seen[rows], desired[rows] = found
         reward, ahead = self._returns(held, episode, step, desired)
         then = step + ahead
@@ -123,13 +125,27 @@ class HindsightSampler:
             torch.from_numpy(reward),
             Entities.of(at(held.states, episode, then), at(held.visible, episode, then)),
             torch.from_numpy(np.power(self._gamma, ahead, dtype=np.float32)),
-            self._judged(held, episode, step, then, moments),
+            self._judged(held, episode, (step, then), (rows, moments)),
         )
 
+    def _last(self, held: Episodes, episode: Index) -> Index:
+        """Latest moments (B,) of episodes that may become goals; 0 where none may."""
+        # The paper never takes the very last moment as a goal.
+        last = held.actions.shape[1] - (1 if held.photos is None else 0)
+        found = np.full(len(episode), last)
+        if self._form.edge is not None:
+            found = np.minimum(found, upheld(held.achieved[episode], self._form.edge))
+        every = 1 if held.photos is None else self._config.photos
+        return found // every * every
+
     def _judged(
-        self, held: Episodes, episode: Index, step: Index, then: Index, moments: Index
+        self,
+        held: Episodes,
+        episode: Index,
+        ends: tuple[Index, Index],
+        relabeled: tuple[Index, Index],
     ) -> Moments | None:
-        """True state of the same samples; the first goals are those of `moments`."""
+        """True state of the same samples; goals of some rows are those of their moments."""
         if self._true_form is None:
             return None
         states, visible = held.true_states, held.true_visible
@@ -139,11 +155,11 @@ class HindsightSampler:
         assert held.true_goals_visible is not None
         goals = held.true_goals.take(episode, 0)  # copies
         seen = held.true_goals_visible.take(episode, 0)
-        if len(moments):
-            rows, wanted = episode[: len(moments)], slice(self._true_form.first, None)
-            later = at(states, rows, moments)[:, :, wanted] * self._true_form.columns
-            goals[: len(moments)] = later
-            seen[: len(moments)] = at(visible, rows, moments)[:, :, wanted]
+        (step, then), (rows, moments) = ends, relabeled
+        if len(rows):
+            of, wanted = episode[rows], slice(self._true_form.first, None)
+            goals[rows] = at(states, of, moments)[:, :, wanted] * self._true_form.columns
+            seen[rows] = at(visible, of, moments)[:, :, wanted]
         return Moments(
             Entities.of(at(states, episode, step), at(visible, episode, step)),
             Entities.of(goals, seen),
@@ -163,15 +179,16 @@ class HindsightSampler:
         return total, ahead
 
     def _relabel(
-        self, held: Episodes, episode: Index, step: Index
+        self, held: Episodes, episode: Index, step: Index, last: Index
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32], Index]:
         """Goal entities, their mask and coordinates from later moments (B,) or (B, N)."""
         if held.photos is not None and held.photos_visible is not None:
-            taken = photographed(step, self._config.photos, held.photos.shape[1], self.rng)
+            every = self._config.photos
+            taken = photographed(step, every, last // every, self.rng)
             values, seen = (at(x, episode, taken) for x in (held.photos, held.photos_visible))
-            moment = (taken + 1) * self._config.photos
+            moment = (taken + 1) * every
             return values, seen, at(held.achieved, episode, moment), moment
-        last, count, first = held.actions.shape[1] - 1, held.achieved.shape[2], self._form.first
+        count, first = held.achieved.shape[2], self._form.first
         if first == 0 or (self._config.strategy == "future" and not self._form.shared):
             # Always so for whole sets, such as particles, in which nobody knows who is who.
             moment = future(step, last, self.rng)  # (B,), one for all

@@ -1,11 +1,12 @@
 """The things a training works with, put together in one place."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from jostle.agents.build import Shapes
 from jostle.agents.td3 import TD3Agent
@@ -67,7 +68,7 @@ def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Works
     sampler = HindsightSampler(
         ring,
         env.measure.reward,
-        observer.goal_form(),
+        replace(observer.goal_form(), edge=_edge(env) if experiment.hindsight.on_table else None),
         experiment.hindsight,
         experiment.td3.gamma,
         seeds.rng("memory"),
@@ -76,6 +77,17 @@ def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Works
     agent = make_agent(experiment, observer, knower)
     agent.eyes, agent.cameras = encoder, experiment.cameras
     return Workshop(env, observer, ring, sampler, agent, seeds.rng("exploration"), steps, knower)
+
+
+def _edge(env: TabletopVectorEnv) -> NDArray[np.float32]:
+    """Half the table's sides, (2,), where goals are places."""
+    require(
+        env.measure.kind == "position",
+        f"{env.recipe.task.name} asks for headings, which do not tell whether an object has fallen "
+        "off. Train with --no-on-table.",
+    )
+    table = env.reader.table
+    return np.array([table.x / 2, table.y / 2], np.float32)
 
 
 def make_observer(
