@@ -237,6 +237,7 @@ def _all() -> dict[str, Experiment]:
     rivals = (_vector, _slots, _front)
     found += [make(_pixels_distill(name)) for name in fixed for make in rivals]
     found += [_colors(_pixels_distill(name)) for name in ("one-cube", "two-cubes", "three-cubes")]
+    found.append(_colors(_pixels_finetune("three-cubes")))
     two = _pixels_distill("two-cubes")
     found += [_hiding(two, "scale"), _hiding(two, "depth"), _hiding(two, "mask")]
     found += [_front(_privileged(name)) for name in fixed]
