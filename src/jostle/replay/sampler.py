@@ -14,6 +14,7 @@ from jostle.core.errors import require
 from jostle.replay.hindsight import Index, future, per_object, photographed, upheld
 from jostle.replay.ring import EpisodeRing, Episodes
 
+Rows = slice | Index
 Reward = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
 
 
@@ -108,24 +109,26 @@ class HindsightSampler:
         episode = self.rng.integers(0, len(held), size)
         step = self.rng.integers(0, held.actions.shape[1], size)
         last = self._last(held, episode[: int(self._config.share * size)])
-        rows = np.flatnonzero(last > 0)
-        step[rows] = self.rng.integers(0, last[rows])
+        rows: Rows = slice(len(last)) if last.all() else np.flatnonzero(last)
+        last = last[rows]
+        step[rows] = (self.rng.random(len(last)) * last).astype(np.int64)
         goals, seen = held.goals.take(episode, 0), held.goals_visible.take(episode, 0)  # copies
         desired = held.desired.take(episode, 0)
         moments = step[:0]
-        if len(rows):
-            *found, moments = self._relabel(held, episode[rows], step[rows], last[rows])
+        if len(last):
+            *found, moments = self._relabel(held, episode[rows], step[rows], last)
             goals[rows], seen[rows], desired[rows] = found
         reward, ahead = self._returns(held, episode, step, desired)
-        then = step + ahead
+        here = episode * held.states.shape[1] + step
+        there = here + ahead
         return Batch(
-            Entities.of(at(held.states, episode, step), at(held.visible, episode, step)),
+            Entities.of(pick(held.states, here), pick(held.visible, here)),
             Entities.of(goals, seen),
             torch.from_numpy(at(held.actions, episode, step)),
             torch.from_numpy(reward),
-            Entities.of(at(held.states, episode, then), at(held.visible, episode, then)),
+            Entities.of(pick(held.states, there), pick(held.visible, there)),
             torch.from_numpy(np.power(self._gamma, ahead, dtype=np.float32)),
-            self._judged(held, episode, (step, then), (rows, moments)),
+            self._judged(held, episode, (step, step + ahead), (rows, moments)),
         )
 
     def _last(self, held: Episodes, episode: Index) -> Index:
@@ -143,7 +146,7 @@ class HindsightSampler:
         held: Episodes,
         episode: Index,
         ends: tuple[Index, Index],
-        relabeled: tuple[Index, Index],
+        relabeled: tuple[Rows, Index],
     ) -> Moments | None:
         """True state of the same samples; goals of some rows are those of their moments."""
         if self._true_form is None:
@@ -156,7 +159,7 @@ class HindsightSampler:
         goals = held.true_goals.take(episode, 0)  # copies
         seen = held.true_goals_visible.take(episode, 0)
         (step, then), (rows, moments) = ends, relabeled
-        if len(rows):
+        if len(moments):
             of, wanted = episode[rows], slice(self._true_form.first, None)
             goals[rows] = at(states, of, moments)[:, :, wanted] * self._true_form.columns
             seen[rows] = at(visible, of, moments)[:, :, wanted]
@@ -171,8 +174,8 @@ class HindsightSampler:
     ) -> tuple[NDArray[np.float32], Index]:
         """Discounted rewards (B,) of the next n steps or what is left of them, and how many."""
         ahead = np.minimum(self._config.n_step, held.actions.shape[1] - step)
-        total = np.zeros(len(step), np.float32)
-        for k in range(self._config.n_step):
+        total = self._reward(at(held.achieved, episode, step + 1), desired)
+        for k in range(1, self._config.n_step):
             moment = step + np.minimum(k + 1, ahead)
             found = self._reward(at(held.achieved, episode, moment), desired)
             total += np.where(k < ahead, np.float32(self._gamma**k) * found, np.float32(0.0))
@@ -216,6 +219,13 @@ class HindsightSampler:
 
 
 def at(values: NDArray[Any], episode: Index, moment: Index) -> NDArray[Any]:
-    """Pick one moment of one episode per sample, (B, ...): `take` is several times faster."""
-    flat = values.reshape(-1, *values.shape[2:])
-    return flat.take(episode * values.shape[1] + moment, axis=0)
+    """Pick one moment of one episode per sample, (B, ...)."""
+    return pick(values, episode * values.shape[1] + moment)
+
+
+def pick(values: NDArray[Any], rows: Index) -> NDArray[Any]:
+    """Pick (B, ...) of (E, T, ...) by rows that count through all episodes.
+
+    `take` is several times faster than two indices.
+    """
+    return values.reshape(-1, *values.shape[2:]).take(rows, axis=0)
