@@ -1,6 +1,7 @@
 """Drawing is repeatable, whoever draws."""
 
 import copy
+import ctypes
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from jostle.core.errors import DrawingError
 from jostle.pixels import backend
+from jostle.pixels.displays import draws_in_software, most_painters
 from jostle.pixels.render import Shot, Studio
 from jostle.scene.build import build
 from jostle.scene.cameras import read_cameras
@@ -42,6 +44,35 @@ def test_frames_do_not_depend_on_the_number_of_threads_or_the_company():
     assert drawn[0].shape == (5, 2, 96, 128, 3)
     for other in (*drawn[1:], single):
         np.testing.assert_array_equal(drawn[0], other)
+
+
+@pytest.mark.skipif(not draws_in_software(backend.backend()), reason="a GPU draws here")
+def test_no_two_software_painters_share_a_display():
+    many, world = shots(6)
+    studio = Studio(world, 2, (32, 32), threads=3)
+    studio.draw(many)
+    current = _egl_current_display()
+    pools = [pool.submit(current).result() for pool in studio._pools]
+    assert len(pools) == min(3, most_painters(backend.backend()))
+    assert len(set(pools)) == len(pools)
+    studio.close()
+
+
+def test_painters_come_and_go():
+    few, world = shots(2)
+    drawn = []
+    for _ in range(5):
+        studio = Studio(world, 2, (32, 32), threads=2)
+        drawn.append(studio.draw(few))
+        studio.close()
+    for other in drawn[1:]:
+        np.testing.assert_array_equal(drawn[0], other)
+
+
+def _egl_current_display():
+    current = ctypes.CDLL("libEGL.so.1").eglGetCurrentDisplay
+    current.restype = ctypes.c_void_p
+    return current
 
 
 def test_frames_show_colors_lights_and_shadows():

@@ -9,6 +9,7 @@ from typing import Any
 
 from jostle.core.catalog import suggest
 from jostle.core.errors import DrawingError
+from jostle.pixels.displays import SurfacelessContext, draws_in_software
 
 VARIABLE = "JOSTLE_GL"
 """Environment variable that forces a backend; MUJOCO_GL is honored too."""
@@ -43,10 +44,17 @@ def backend() -> str:
     raise DrawingError(f"Neither EGL nor OSMesa was found, so nothing can be drawn. {CURE}")
 
 
-def context(width: int, height: int) -> Any:
-    """Open a GL context of the chosen backend, current in the calling thread."""
+def context(width: int, height: int, apart: bool = False) -> Any:
+    """Open a GL context of the chosen backend, current in the calling thread.
+
+    With `apart` it shares no display with the others, if the processor draws.
+    """
     name = backend()
     try:
+        if name == "egl" and apart and draws_in_software(name):
+            opened: Any = SurfacelessContext()
+            opened.make_current()
+            return opened
         if name == "egl":
             from mujoco.egl import GLContext
         elif name == "osmesa":

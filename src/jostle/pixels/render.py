@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from jostle.core.errors import DrawingError, require
 from jostle.pixels.backend import CURE, backend, context
+from jostle.pixels.displays import most_painters
 from jostle.pixels.labels import label_table
 from jostle.scene.build import World
 from jostle.scene.cameras import orientation
@@ -40,8 +41,13 @@ class Shot:
 class Painter:
     """Draws on one thread: the thread that made it."""
 
-    def __init__(self, world: World, views: int, size: tuple[int, int]) -> None:
-        """Open a GL context with room for `views` pictures of `size` (height, width)."""
+    def __init__(
+        self, world: World, views: int, size: tuple[int, int], apart: bool = False
+    ) -> None:
+        """Open a GL context with room for `views` pictures of `size` (height, width).
+
+        Software painters that draw at the same time must be `apart`, all but one.
+        """
         self._height, self._width = size
         self._models: dict[int, tuple[World, mujoco.MjModel]] = {}
         self._lit: dict[int, tuple[float, float]] = {}
@@ -51,7 +57,7 @@ class Painter:
         model.vis.global_.offheight = self._height
         fine = max(size) > _COARSE_BELOW
         model.vis.quality.numslices, model.vis.quality.numstacks = (28, 16) if fine else (10, 5)
-        self._gl: Any = context(views * self._width, self._height)
+        self._gl: Any = context(views * self._width, self._height, apart)
         self._scene = mujoco.MjvScene(model, maxgeom=model.ngeom + 8)
         self._gpu: Any = _upload(model)
         model.vis.quality.offsamples = 0
@@ -203,7 +209,7 @@ class Studio:
         self._pools, self._painters = [], {}
 
     def _work(self, what: _Draw, shots: Sequence[Shot], out: NDArray[np.uint8]) -> None:
-        while len(self._pools) < min(self._threads, len(shots)):
+        while len(self._pools) < min(self._threads, len(shots), most_painters(backend())):
             self._pools.append(ThreadPoolExecutor(1, thread_name_prefix="painter"))
         share = len(self._pools)
         work = [
@@ -217,7 +223,7 @@ class Studio:
         self, what: _Draw, number: int, shots: Sequence[Shot], out: NDArray[np.uint8]
     ) -> None:
         if number not in self._painters:
-            self._painters[number] = Painter(self._world, self._views, self._size)
+            self._painters[number] = Painter(self._world, self._views, self._size, number > 0)
         for shot, picture in zip(shots, out, strict=True):
             what(self._painters[number], shot, picture)
 
