@@ -12,11 +12,11 @@ from jostle.agents.build import Shapes  # noqa: E402
 from jostle.agents.config import ExploreConfig, TD3Config  # noqa: E402
 from jostle.agents.explore import Approaches, explore  # noqa: E402
 from jostle.agents.saving import everything, load_weights, restore, weights  # noqa: E402
-from jostle.agents.td3 import NotFiniteError, TD3Agent  # noqa: E402
+from jostle.agents.td3 import NotFiniteError, Past, TD3Agent, aims  # noqa: E402
 from jostle.core.checkpoint import CheckpointError, load, save  # noqa: E402
 from jostle.core.entities import Entities  # noqa: E402
 from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET  # noqa: E402
-from jostle.replay.sampler import Batch  # noqa: E402
+from jostle.replay.sampler import Batch, Stay  # noqa: E402
 
 SHAPES = Shapes(state=(1, 3, 6), goal=(1, 2, 6))
 
@@ -68,6 +68,24 @@ def test_targets_are_clipped_to_what_rewards_allow():
     for seed in range(40):
         log = learner.update(batch(32, seed, lambda a: torch.full((len(a),), -50.0)))
     assert log["value"] > learner.config.lowest_value * 1.5
+
+
+def test_gains_and_the_worth_of_staying_add_up_to_values():
+    plain, generator = batch(64), torch.Generator().manual_seed(1)
+    now, later = (-torch.rand(64, generator=generator) * 60 for _ in range(2))  # some out of reach
+    gains = torch.randn(64, generator=generator)
+    values = aims(plain, later + gains, lowest=-50.0)
+    torch.testing.assert_close(
+        aims(plain._replace(staying=Stay(now, later)), gains, lowest=-50.0) + now, values
+    )
+
+
+def test_where_nothing_moves_nothing_is_gained():
+    reward = -torch.rand(64)
+    still = batch(64)._replace(reward=reward, staying=Stay(reward / 0.02, reward / 0.02))
+    torch.testing.assert_close(
+        aims(still, torch.zeros(64), lowest=-100.0), torch.zeros(64), atol=1e-4, rtol=0
+    )
 
 
 def test_the_actor_moves_only_every_second_update():
@@ -185,6 +203,35 @@ def test_an_actor_at_rest_and_an_anchored_one_stay_where_they_were():
     pairs = zip(slow.parameters(), rested.slow_critics.parameters(), strict=True)
     assert all((old != new).any() for old, new in pairs), "the critics' copies go on moving"
     assert 0 < moved(anchored) < 0.5 * moved(free)
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_an_actor_takes_over_what_was_done_better_and_nothing_else(better):
+    learner = agent(imitate_self=1.0, action_penalty=0.0)
+    with torch.no_grad():
+        for weight in learner.critics.parameters():
+            weight.zero_()  # all actions are worth 0
+    given = batch(64)
+    moments, _ = learner._both_see(given)
+    past = Past(given.action, torch.full((64,), 1.0 if better else -1.0))
+    before = learner.act(given.state, given.goal)
+    for _ in range(400):
+        learner._improve(moments, moments, past)
+    after = learner.act(given.state, given.goal)
+    if better:
+        apart = [np.abs(actions - given.action.numpy()).mean() for actions in (before, after)]
+        assert apart[1] < 0.3 * apart[0]
+    else:
+        np.testing.assert_array_equal(before, after)
+
+
+def test_who_heads_for_an_object_that_is_not_there_any_more_gives_up():
+    config, rng = ExploreConfig(approach=1.0, approach_steps=1e9), np.random.default_rng(0)
+    heading = Approaches(50)
+    assert heading.step(config, np.ones((50, 2), bool), rng).all()
+    assert not heading.step(config, np.zeros((50, 2), bool), rng).any()
+    assert heading.step(config, np.tile([False, True], (50, 1)), rng).all()
+    assert (heading.chosen == 1).all()
 
 
 def test_approaches_choose_only_objects_that_are_there_and_end():

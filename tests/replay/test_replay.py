@@ -10,7 +10,12 @@ torch = pytest.importorskip("torch")
 from jostle.core.measures import Measure  # noqa: E402
 from jostle.replay.hindsight import future, per_object  # noqa: E402
 from jostle.replay.ring import EpisodeRing, Episodes  # noqa: E402
-from jostle.replay.sampler import GoalForm, HindsightConfig, HindsightSampler  # noqa: E402
+from jostle.replay.sampler import (  # noqa: E402
+    GoalForm,
+    HindsightConfig,
+    HindsightSampler,
+    Judge,
+)
 
 MEASURE = Measure(kind="position", radius=0.04, scale=0.39)
 STEPS, OBJECTS, FEATURES = 9, 2, 6
@@ -37,9 +42,11 @@ def episodes(count: int, seed: int = 0) -> Episodes:
     )  # fmt: skip
 
 
-def sampler(ring: EpisodeRing, form: GoalForm = FORM, gamma=0.9, **options) -> HindsightSampler:
-    config = HindsightConfig(**options)
-    return HindsightSampler(ring, MEASURE.reward, form, config, gamma, np.random.default_rng(3))
+def sampler(
+    ring: EpisodeRing, form: GoalForm = FORM, gamma=0.9, stays=False, **options
+) -> HindsightSampler:
+    config, rng = HindsightConfig(**options), np.random.default_rng(3)
+    return HindsightSampler(ring, Judge(MEASURE.reward, gamma, stays), form, config, rng)
 
 
 def test_the_ring_keeps_the_newest_and_samples_every_slot():
@@ -82,6 +89,18 @@ def test_n_steps_add_up_discounted_and_stop_at_the_end_of_the_episode():
         ]
         np.testing.assert_allclose(batch.reward[row], sum(parts), rtol=1e-5)
         np.testing.assert_allclose(batch.discount[row], 0.9 ** (later - step), rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_staying_is_worth_the_same_reward_for_ever(n_step):
+    ring = EpisodeRing(3)
+    ring.add(episodes(3))
+    assert sampler(ring).sample(5).staying is None
+    batch = sampler(ring, gamma=0.9, stays=True, n_step=n_step).sample(200)
+    desired = batch.goal.values[:, 0, :, :2].numpy()
+    for worth, end in zip(batch.staying, (batch.state, batch.next_state), strict=True):
+        reward = MEASURE.reward(end.values[:, 0, 1:, :2].numpy(), desired)
+        np.testing.assert_allclose(worth.numpy(), reward / (1 - 0.9), rtol=1e-5)
 
 
 def test_hindsight_takes_later_moments_of_the_same_episode():

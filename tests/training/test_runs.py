@@ -19,7 +19,7 @@ from jostle.core.clock import SPENT, shares  # noqa: E402
 from jostle.core.errors import BadValueError, UnknownNameError  # noqa: E402
 from jostle.core.rundir import RunDir  # noqa: E402
 from jostle.presets.catalog import PRESETS  # noqa: E402
-from jostle.rollout.approach import approach  # noqa: E402
+from jostle.rollout.approach import approach, spared  # noqa: E402
 from jostle.training.distill import imitation_errors  # noqa: E402
 from jostle.training.experiment import differences, read_experiment  # noqa: E402
 from jostle.training.recall import recall  # noqa: E402
@@ -308,6 +308,15 @@ def test_an_approach_reaches_the_object_and_pushes_it(tmp_path):
         observation, *_ = env.step(actions)
     moved = np.linalg.norm(observation["achieved_goal"] - before, axis=-1)
     assert (moved[np.arange(4), chosen] > 0.02).all()
+
+
+def test_objects_about_to_be_pushed_over_the_edge_are_spared():
+    rows = np.zeros((1, 4, 3), np.float32)
+    rows[0, 1:, 0] = 0.1, 0.2, -0.2  # the gripper in the middle, heading outward
+    edge = np.array([0.25, 0.3], np.float32)
+    assert spared(rows, edge).tolist() == [[True, False, False]]
+    rows[0, 0, 0] = 0.4  # from beyond the edge, two of them would be pushed inward
+    assert spared(rows, edge).tolist() == [[True, True, False]]
 
 
 def test_the_teachers_either_or_is_imitated_as_one_of_the_two():

@@ -26,6 +26,12 @@ class TD3Config:
     """Updates in which only the critics learn: for an actor that already knows something."""
     anchor: float = 0.0
     """Weight of the squared distance to the actions of the actor that training began with."""
+    imitate_self: float = 0.0
+    """Weight of the squared distance to the actions of the batch that the first critic prefers to
+    the actor's own; 0: the paper's."""
+    gains: bool = False
+    """Whether critics judge what is gained over leaving everything as it is, whose value the reward
+    alone tells; off: the whole value (the paper). What is best stays best."""
     target_noise: float = 0.2
     """Deviation of the noise on target actions."""
     target_clip: float = 0.5
@@ -73,6 +79,8 @@ class ExploreConfig:
     """Chance per step to turn to an object drawn at random and head straight for it, and on."""
     approach_steps: float = 6.0
     """How long that lasts on average."""
+    spare: bool = False
+    """Whether nobody heads for an object that would soon be pushed over the table's edge."""
     restless: float = 0.0
     """Deviation of the noise that stays on when nobody learns: an actor without any can freeze."""
     one_coin: bool = True

@@ -40,10 +40,14 @@ class Approaches:
     def step(
         self, config: ExploreConfig, there: NDArray[np.bool_], rng: np.random.Generator
     ) -> NDArray[np.bool_]:
-        """Let some copies turn to an object of those that are `there` (B, N); who is on the way."""
+        """Let some copies turn to an object of those that are `there` (B, N); who is on the way.
+
+        Who is on the way to an object that is not there any more gives up.
+        """
         copies = len(self.chosen)
         self.chosen[rng.random(copies) * config.approach_steps < 1] = -1
+        self.chosen[~there[np.arange(copies), self.chosen]] = -1
         drawn = (rng.random(there.shape) * there).argmax(-1)  # (B,)
-        starts = (self.chosen < 0) & (rng.random(copies) < config.approach)
+        starts = (self.chosen < 0) & (rng.random(copies) < config.approach) & there.any(-1)
         self.chosen = np.where(starts, drawn, self.chosen)
         return self.chosen >= 0

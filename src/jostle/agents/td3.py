@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +22,13 @@ from jostle.nets.eit import EITActor
 from jostle.nets.normalize import Normalizer
 from jostle.particles.catalog import Model
 from jostle.replay.sampler import Batch, Moments
+
+
+class Past(NamedTuple):
+    """What was done in the states of a batch, and what the first critic holds of it."""
+
+    action: Tensor
+    value: Tensor
 
 
 class TD3Agent:
@@ -95,8 +103,7 @@ class TD3Agent:
             noise = noise.clamp(-config.target_clip, config.target_clip)
             next_action = (self.slow_actor(seen.next_state, seen.goal) + noise).clamp(-1, 1)
             next_values = self.slow_critics(judged.next_state, judged.goal, next_action)  # (C, B)
-            target = batch.reward + batch.discount * next_values.amin(0)
-            target = target.clamp(config.lowest_value, 0)
+            target = aims(batch, next_values.amin(0), config.lowest_value)
 
         values = self.critics(judged.state, judged.goal, batch.action)  # (C, B)
         critic_loss = F.mse_loss(values, target.expand_as(values), reduction="none").mean(1).sum()
@@ -106,7 +113,7 @@ class TD3Agent:
         self.updates += 1
         if self.updates % config.policy_delay == 0:
             if self.updates > config.actor_rests:
-                log |= self._improve(seen, judged)
+                log |= self._improve(seen, judged, Past(batch.action, values[0].detach()))
             if config.slow_copies == "actor-step":
                 self._follow()
         return log
@@ -135,8 +142,8 @@ class TD3Agent:
         true = Moments(*map(self.critic_normalizer, batch.judged))
         return Moments(*map(self.normalizer, moments)), true
 
-    def _improve(self, seen: Moments, judged: Moments) -> dict[str, Tensor]:
-        """Let the actor climb the first critic."""
+    def _improve(self, seen: Moments, judged: Moments, past: Past) -> dict[str, Tensor]:
+        """Let the actor climb the first critic, and take over what was done better in the past."""
         action = self.actor(seen.state, seen.goal)
         first = {name: w[:1].detach() for name, w in self.critics.named_parameters()}
         value = functional_call(self.critics, first, (judged.state, judged.goal, action))[0]
@@ -145,6 +152,10 @@ class TD3Agent:
         if self.config.anchor > 0:
             away = (action - self.anchor(seen.state, seen.goal)).square().mean()
             loss = loss + self.config.anchor * away
+        if self.config.imitate_self > 0:
+            better = (past.value > value.detach()).to(action.dtype)  # (B,)
+            apart = (action - past.action).square().mean(-1)
+            loss = loss + self.config.imitate_self * (better * apart).mean()
         self._descend(self.actor_optimizer, loss, self.actor)
         return {"actor_loss": loss.detach(), "action_size": action.detach().abs().mean()}
 
@@ -164,6 +175,17 @@ class TD3Agent:
     def _follow(self) -> None:
         for slow, fast in ((self.slow_actor, self.actor), (self.slow_critics, self.critics)):
             torch._foreach_lerp_(list(slow.parameters()), list(fast.parameters()), self.config.tau)
+
+
+def aims(batch: Batch, next_values: Tensor, lowest: float) -> Tensor:
+    """What critics shall say of a batch, (B,), by what they say of its next states.
+
+    Where the batch tells what staying is worth, both are gains over that: the value is the sum.
+    """
+    if batch.staying is None:
+        return (batch.reward + batch.discount * next_values).clamp(lowest, 0)
+    values = batch.reward + batch.discount * (batch.staying.later + next_values)
+    return values.clamp(lowest, 0) - batch.staying.now
 
 
 def _normalizer(net: NetConfig, shapes: Shapes) -> Normalizer:

@@ -26,6 +26,15 @@ class Moments(NamedTuple):
     next_state: Entities
 
 
+class Stay(NamedTuple):
+    """Values of a world in which nothing moves any more, each (B,)."""
+
+    now: Tensor
+    """From the state on."""
+    later: Tensor
+    """From the next state on."""
+
+
 class Batch(NamedTuple):
     """What one update learns from; first axis B."""
 
@@ -39,6 +48,8 @@ class Batch(NamedTuple):
     """What the value of `next_state` is worth now, (B,)."""
     judged: Moments | None = None
     """What critics see instead of the actor's sets; nothing: the same."""
+    staying: Stay | None = None
+    """What it is worth to leave everything as it is; nothing: not asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,25 +94,36 @@ class GoalForm:
     """Half the table's sides, (2,), if goals must lie on it."""
 
 
+@dataclass(frozen=True)
+class Judge:
+    """What transitions are worth."""
+
+    reward: Reward
+    """Judges (achieved, desired)."""
+    gamma: float
+    """Discount per step."""
+    stays: bool = False
+    """Whether to tell as well what it is worth to leave everything as it is."""
+
+
 class HindsightSampler:
     """Draws batches from a ring."""
 
     def __init__(
         self,
         ring: EpisodeRing,
-        reward: Reward,
+        judge: Judge,
         form: GoalForm,
         config: HindsightConfig,
-        gamma: float,
         rng: np.random.Generator,
         true_form: GoalForm | None = None,
     ) -> None:
-        """Draw from `ring`; `reward` judges (achieved, desired), `gamma` discounts it.
+        """Draw from `ring`, and let `judge` say what was drawn is worth.
 
         `true_form` reads goals of true state, where the ring holds it for the critics.
         """
-        self._ring, self._reward, self._form, self._true_form = ring, reward, form, true_form
-        self._config, self._gamma, self.rng = config, gamma, rng
+        self._ring, self._judge, self._form, self._true_form = ring, judge, form, true_form
+        self._config, self.rng = config, rng
 
     def sample(self, size: int) -> Batch:
         """Draw `size` transitions, about the first `share` of them with goals of hindsight."""
@@ -120,15 +142,16 @@ class HindsightSampler:
             goals[rows], seen[rows], desired[rows] = found
         reward, ahead = self._returns(held, episode, step, desired)
         here = episode * held.states.shape[1] + step
-        there = here + ahead
+        there, stays = here + ahead, self._judge.stays
         return Batch(
             Entities.of(pick(held.states, here), pick(held.visible, here)),
             Entities.of(goals, seen),
             torch.from_numpy(at(held.actions, episode, step)),
             torch.from_numpy(reward),
             Entities.of(pick(held.states, there), pick(held.visible, there)),
-            torch.from_numpy(np.power(self._gamma, ahead, dtype=np.float32)),
+            torch.from_numpy(np.power(self._judge.gamma, ahead, dtype=np.float32)),
             self._judged(held, episode, (step, step + ahead), (rows, moments)),
+            self._staying(held, episode, (step, step + ahead), desired) if stays else None,
         )
 
     def _last(self, held: Episodes, episode: Index) -> Index:
@@ -169,16 +192,28 @@ class HindsightSampler:
             Entities.of(at(states, episode, then), at(visible, episode, then)),
         )
 
+    def _staying(
+        self,
+        held: Episodes,
+        episode: Index,
+        ends: tuple[Index, Index],
+        desired: NDArray[np.float32],
+    ) -> Stay:
+        """The same reward for ever after, as things are at both ends."""
+        ever = np.float32(1 / (1 - self._judge.gamma))
+        rewards = (self._judge.reward(at(held.achieved, episode, end), desired) for end in ends)
+        return Stay(*(torch.from_numpy(reward * ever) for reward in rewards))
+
     def _returns(
         self, held: Episodes, episode: Index, step: Index, desired: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], Index]:
         """Discounted rewards (B,) of the next n steps or what is left of them, and how many."""
         ahead = np.minimum(self._config.n_step, held.actions.shape[1] - step)
-        total = self._reward(at(held.achieved, episode, step + 1), desired)
+        total = self._judge.reward(at(held.achieved, episode, step + 1), desired)
         for k in range(1, self._config.n_step):
             moment = step + np.minimum(k + 1, ahead)
-            found = self._reward(at(held.achieved, episode, moment), desired)
-            total += np.where(k < ahead, np.float32(self._gamma**k) * found, np.float32(0.0))
+            found = self._judge.reward(at(held.achieved, episode, moment), desired)
+            total += np.where(k < ahead, np.float32(self._judge.gamma**k) * found, np.float32(0.0))
         return total, ahead
 
     def _relabel(

@@ -11,12 +11,12 @@ from jostle.core.clock import CLOCK
 from jostle.core.rundir import RunDir
 from jostle.envs.vector import Observation
 from jostle.oracles.catalog import oracle
-from jostle.rollout.approach import approach, present
+from jostle.rollout.approach import approach, present, spared
 from jostle.rollout.collect import as_entities, play_round
 from jostle.rollout.observer import Sets
 from jostle.training.experiment import Experiment
 from jostle.training.rounds import Report, Rounds
-from jostle.training.workshop import Workshop
+from jostle.training.workshop import Workshop, table_edge
 
 
 class OnlineLoop(Rounds):
@@ -73,6 +73,8 @@ class OnlineLoop(Rounds):
         if config.approach > 0:
             rows = observation["observation"]  # (B, 1+N, F)
             there = present(rows[:, 1:], self.shop.env.measure.padded)
+            if config.spare:
+                there &= spared(rows, table_edge(self.shop.env))
             on_the_way = self._approaches.step(config, there, rng)
             ahead = approach(rows, np.maximum(self._approaches.chosen, 0))
             ahead = np.clip(ahead + config.sigma * rng.standard_normal(ahead.shape), -1, 1)

@@ -20,7 +20,7 @@ from jostle.nets.config import NetConfig
 from jostle.particles.catalog import Model
 from jostle.particles.dlp import DLP
 from jostle.replay.ring import EpisodeRing
-from jostle.replay.sampler import HindsightSampler
+from jostle.replay.sampler import HindsightSampler, Judge
 from jostle.rollout.grounding import Grounding
 from jostle.rollout.learned import LearnedPolicy
 from jostle.rollout.observer import Observer, StateObserver
@@ -64,13 +64,13 @@ def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Works
         experiment.hindsight.photos <= steps,
         f"photos are taken every {experiment.hindsight.photos} steps, but an episode has {steps}.",
     )
+    on_table = experiment.hindsight.on_table
     ring = EpisodeRing(max(training.memory // steps, training.copies))
     sampler = HindsightSampler(
         ring,
-        env.measure.reward,
-        replace(observer.goal_form(), edge=_edge(env) if experiment.hindsight.on_table else None),
+        Judge(env.measure.reward, experiment.td3.gamma, experiment.td3.gains),
+        replace(observer.goal_form(), edge=_goal_edge(env) if on_table else None),
         experiment.hindsight,
-        experiment.td3.gamma,
         seeds.rng("memory"),
         knower.goal_form() if knower is not None else None,
     )
@@ -79,15 +79,20 @@ def open_workshop(experiment: Experiment, encoder: Model | None = None) -> Works
     return Workshop(env, observer, ring, sampler, agent, seeds.rng("exploration"), steps, knower)
 
 
-def _edge(env: TabletopVectorEnv) -> NDArray[np.float32]:
-    """Half the table's sides, (2,), where goals are places."""
+def table_edge(env: TabletopVectorEnv) -> NDArray[np.float32]:
+    """Half the table's sides, (2,)."""
+    table = env.reader.table
+    return np.array([table.x / 2, table.y / 2], np.float32)
+
+
+def _goal_edge(env: TabletopVectorEnv) -> NDArray[np.float32]:
+    """The same, where goals are places."""
     require(
         env.measure.kind == "position",
         f"{env.recipe.task.name} asks for headings, which do not tell whether an object has fallen "
         "off. Train with --no-on-table.",
     )
-    table = env.reader.table
-    return np.array([table.x / 2, table.y / 2], np.float32)
+    return table_edge(env)
 
 
 def make_observer(
