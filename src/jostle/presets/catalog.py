@@ -99,14 +99,20 @@ def _pixels_paper(name: str) -> Experiment:
 
 
 def _pixels_fast(name: str) -> Experiment:
-    """The same in ours: the critics see particles too, so that they must be made for sets."""
+    """The same in ours: the critics see particles too, so that they must be made for sets.
+
+    Frames are cheap beside updates. Whether something has fallen is not told by headings.
+    """
     state = _fast(name)
     return replace(
         state,
         name=f"{name}-pixels",
         encoder=_eyes(name),
         net=_seeing(replace(state.net, critics="same"), name),
-        td3=replace(state.td3, batch=128),
+        td3=replace(state.td3, gains=True, imitate_self=2.0),
+        explore=replace(state.explore, spare=True),
+        hindsight=replace(state.hindsight, photos=5, on_table=not name.startswith("push")),
+        training=replace(state.training, copies=64, updates_per_step=0.1),
     )
 
 
@@ -237,7 +243,7 @@ def _all() -> dict[str, Experiment]:
     rivals = (_vector, _slots, _front)
     found += [make(_pixels_distill(name)) for name in fixed for make in rivals]
     found += [_colors(_pixels_distill(name)) for name in ("one-cube", "two-cubes", "three-cubes")]
-    found.append(_colors(_pixels_finetune("three-cubes")))
+    found += [_colors(_pixels_finetune(name)) for name in ("three-cubes", "mixed-goals")]
     two = _pixels_distill("two-cubes")
     found += [_hiding(two, "scale"), _hiding(two, "depth"), _hiding(two, "mask")]
     found += [_front(_privileged(name)) for name in fixed]
