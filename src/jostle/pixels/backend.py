@@ -9,6 +9,7 @@ from typing import Any
 
 from jostle.core.catalog import suggest
 from jostle.core.errors import DrawingError
+from jostle.pixels import egl
 from jostle.pixels.displays import SurfacelessContext, draws_in_software
 
 VARIABLE = "JOSTLE_GL"
@@ -19,6 +20,7 @@ CURE = (
     "'apt-get install libegl1 libgl1 libgl1-mesa-dri libosmesa6' (or your system's equivalent), "
     f"or force a backend with {VARIABLE}=egl|osmesa|glfw."
 )
+_DEVICE_PLATFORM = 0x313F
 
 # Software GL draws each picture on the calling thread; our threads draw different pictures.
 os.environ.setdefault("LP_NUM_THREADS", "0")
@@ -72,27 +74,7 @@ def context(width: int, height: int, apart: bool = False) -> Any:
 
 def egl_devices() -> int:
     """Count the EGL devices that can be initialized, without touching PyOpenGL."""
-    try:
-        egl = ctypes.CDLL(ctypes.util.find_library("EGL") or "libEGL.so.1")
-    except OSError:
-        return 0
-    egl.eglGetProcAddress.restype = ctypes.c_void_p
-    egl.eglGetProcAddress.argtypes = [ctypes.c_char_p]
-    query, platform = (
-        egl.eglGetProcAddress(name) for name in (b"eglQueryDevicesEXT", b"eglGetPlatformDisplayEXT")
-    )
-    if not query or not platform:
-        return 0
-    boolean, pointer, integer = ctypes.c_uint, ctypes.c_void_p, ctypes.c_int
-    query_devices = ctypes.CFUNCTYPE(boolean, integer, pointer, pointer)(query)
-    get_display = ctypes.CFUNCTYPE(pointer, ctypes.c_uint, pointer, pointer)(platform)
-    egl.eglInitialize.argtypes = [pointer, pointer, pointer]
-    devices, count = (pointer * 16)(), integer(0)
-    if not query_devices(16, ctypes.addressof(devices), ctypes.addressof(count)):
-        return 0
-    device_platform = 0x313F
-    displays = [get_display(device_platform, devices[index], None) for index in range(count.value)]
-    return sum(bool(one and egl.eglInitialize(one, None, None)) for one in displays)
+    return sum(egl.display(_DEVICE_PLATFORM, one) is not None for one in egl.devices())
 
 
 def osmesa_found() -> bool:

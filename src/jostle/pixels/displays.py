@@ -6,16 +6,24 @@ and then reads what has just been freed. So the first painter draws on the displ
 the second on the one without surfaces, and there is no third.
 """
 
-import ctypes
 import functools
 import sys
 from typing import Any
+
+from jostle.pixels.egl import NUMBER, POINTER, TEXT, WORD, address, devices, display, function
 
 _SOFTWARE = b"EGL_MESA_device_software"
 _SURFACELESS, _OPENGL, _EXTENSIONS, _NONE = 0x31DD, 0x30A2, 0x3055, 0x3038
 _WANTED = {0x3024: 8, 0x3023: 8, 0x3022: 8, 0x3021: 8, 0x3026: 8, 0x3025: 24, 0x3040: 8}
 """Eight bits each of red, green, blue, alpha and stencil, 24 of depth, drawn by OpenGL."""
-_POINTER, _WORD = ctypes.c_void_p, ctypes.c_uint
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "eglChooseConfig": (WORD, POINTER, POINTER, POINTER, NUMBER, POINTER),
+    "eglBindAPI": (WORD, WORD),
+    "eglCreateContext": (POINTER, POINTER, POINTER, POINTER, POINTER),
+    "eglMakeCurrent": (WORD, POINTER, POINTER, POINTER, POINTER),
+    "eglDestroyContext": (WORD, POINTER, POINTER),
+}
+"""What a function of EGL gives, and what it takes."""
 
 
 def most_painters(name: str) -> int:
@@ -28,14 +36,10 @@ def most_painters(name: str) -> int:
 @functools.cache
 def draws_in_software(name: str) -> bool:
     """Say whether a GL backend draws on the processor, as far as it tells."""
-    describe = _function("eglQueryDeviceStringEXT", ctypes.c_char_p, _POINTER, ctypes.c_int)
-    query = _function("eglQueryDevicesEXT", _WORD, ctypes.c_int, _POINTER, _POINTER)
-    if name != "egl" or describe is None or query is None:
+    describe = function("eglQueryDeviceStringEXT", TEXT, POINTER, NUMBER)
+    if name != "egl" or describe is None:
         return name == "osmesa"
-    devices, count = (_POINTER * 16)(), ctypes.c_int(0)
-    query(16, ctypes.addressof(devices), ctypes.addressof(count))
-    told = [describe(device, _EXTENSIONS) or b"" for device in devices[: count.value]]
-    return all(_SOFTWARE in one for one in told)
+    return all(_SOFTWARE in (describe(one, _EXTENSIONS) or b"") for one in devices())
 
 
 class SurfacelessContext:
@@ -45,9 +49,9 @@ class SurfacelessContext:
         """Open it; RuntimeError if the driver will not."""
         self._display: Any = _surfaceless()
         wanted = [number for pair in _WANTED.items() for number in pair]
-        attributes = (ctypes.c_int * (len(wanted) + 1))(*wanted, _NONE)
-        config, count = _POINTER(), ctypes.c_int(0)
-        _call("eglChooseConfig", self._display, attributes, _of(config), 1, _of(count))
+        attributes = (NUMBER * (len(wanted) + 1))(*wanted, _NONE)
+        config, count = POINTER(), NUMBER(0)
+        _call("eglChooseConfig", self._display, attributes, address(config), 1, address(count))
         _call("eglBindAPI", _OPENGL)
         self._context: Any = _call("eglCreateContext", self._display, config, None, None)
 
@@ -63,44 +67,15 @@ class SurfacelessContext:
 
 
 @functools.cache
-def _surfaceless() -> Any:
+def _surfaceless() -> int | None:
     """Open the display without surfaces, once; nothing if there is none."""
-    get = _function("eglGetPlatformDisplayEXT", _POINTER, _WORD, _POINTER, _POINTER)
-    begin = _function("eglInitialize", _WORD, *(_POINTER,) * 3)
-    display = get(_SURFACELESS, None, None) if get else None
-    return display if display and begin and begin(display, None, None) else None
-
-
-_SIGNATURES: dict[str, tuple[Any, ...]] = {
-    "eglChooseConfig": (_WORD, _POINTER, _POINTER, _POINTER, ctypes.c_int, _POINTER),
-    "eglBindAPI": (_WORD, _WORD),
-    "eglCreateContext": (_POINTER, *(_POINTER,) * 4),
-    "eglMakeCurrent": (_WORD, *(_POINTER,) * 4),
-    "eglDestroyContext": (_WORD, *(_POINTER,) * 2),
-}
-"""What a function of EGL gives, and what it takes."""
+    return display(_SURFACELESS, None)
 
 
 def _call(name: str, *values: Any) -> Any:
     """Call a function of EGL that gives nothing when it fails."""
-    function = _function(name, *_SIGNATURES[name])
-    found = function(*values) if function else None
+    called = function(name, *_SIGNATURES[name])
+    found = called(*values) if called else None
     if not found:
         raise RuntimeError(f"{name} failed on the display without surfaces")
     return found
-
-
-def _of(value: Any) -> int:
-    return ctypes.addressof(value)
-
-
-@functools.cache
-def _function(name: str, gives: Any, *takes: Any) -> Any:
-    """Look up a function of EGL; nothing if there is no such function, or no EGL."""
-    try:
-        egl = ctypes.CDLL("libEGL.so.1")
-    except OSError:
-        return None
-    egl.eglGetProcAddress.restype, egl.eglGetProcAddress.argtypes = _POINTER, [ctypes.c_char_p]
-    address = egl.eglGetProcAddress(name.encode())
-    return ctypes.CFUNCTYPE(gives, *takes)(address) if address else None
