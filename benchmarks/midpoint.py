@@ -58,6 +58,8 @@ def main(options: Options) -> None:
     print("| mean distance of the cubes from | start | end |\n|---|---|---|")
     for name in before:
         print(f"| {name} | {before[name].mean():.3f} m | {after[name].mean():.3f} m |")
+    moved = np.linalg.norm(seen[-1] - seen[0], axis=-1)
+    print(f"| where they started | 0.000 m | {moved.mean():.3f} m |")
     nearer = after["middle of the goals"] < after["own goal"]
     print(f"| share of cubes nearer to the middle than home | | {nearer.mean():.3f} |")
 
