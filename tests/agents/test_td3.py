@@ -15,6 +15,7 @@ from jostle.agents.saving import everything, load_weights, restore, weights  # n
 from jostle.agents.td3 import NotFiniteError, Past, TD3Agent, aims  # noqa: E402
 from jostle.core.checkpoint import CheckpointError, load, save  # noqa: E402
 from jostle.core.entities import Entities  # noqa: E402
+from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET  # noqa: E402
 from jostle.replay.sampler import Batch, Stay  # noqa: E402
 
@@ -223,6 +224,11 @@ def test_an_actor_takes_over_what_was_done_better_and_nothing_else(better):
         assert apart[1] < 0.3 * apart[0]
     else:
         np.testing.assert_array_equal(before, after)
+
+
+def test_nobody_is_driven_away_from_its_past():
+    with pytest.raises(BadValueError, match="imitate_self must not be negative"):
+        TD3Config(imitate_self=-1.0)
 
 
 def test_who_heads_for_an_object_that_is_not_there_any_more_gives_up():

@@ -56,6 +56,9 @@ class TD3Config:
         require(self.batch >= 1, f"batch must be at least 1, not {self.batch}.")
         require(self.anchor >= 0, f"anchor must not be negative, not {self.anchor}.")
         require(
+            self.imitate_self >= 0, f"imitate_self must not be negative, not {self.imitate_self}."
+        )
+        require(
             self.precision in ("full", "bf16"),
             f"precision is 'full' or 'bf16', not '{self.precision}'.",
         )
