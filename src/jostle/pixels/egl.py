@@ -17,8 +17,8 @@ def function(name: str, gives: Any, *takes: Any) -> Any:
     except OSError:
         return None
     egl.eglGetProcAddress.restype, egl.eglGetProcAddress.argtypes = POINTER, [TEXT]
-    address = egl.eglGetProcAddress(name.encode())
-    return ctypes.CFUNCTYPE(gives, *takes)(address) if address else None
+    found = egl.eglGetProcAddress(name.encode())
+    return ctypes.CFUNCTYPE(gives, *takes)(found) if found else None
 
 
 def devices() -> list[int]:
