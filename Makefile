@@ -7,7 +7,7 @@ WORKERS ?= 2
 # One worker per core, one thread per worker: threads of several workers would wait for each other.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test check format bench bench-learning bench-encoders bench-pixels slow docs clean gl
+.PHONY: demo test check format bench bench-learning bench-encoders bench-pixels slow golden docs clean gl
 
 demo: $(VENV)/.installed gl
 	$(BIN)/jostle demo --out demo
@@ -39,6 +39,11 @@ bench-pixels: $(VENV)/.installed gl
 
 slow: $(VENV)/.slow gl
 	$(BIN)/python -m pytest -m slow
+
+# Golden results bit for bit: on the processor that wrote them.
+golden: $(VENV)/.installed gl
+	GOLDEN_BITS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/golden
+	OMP_NUM_THREADS=1 $(BIN)/python tests/golden/zoo.py
 
 docs: $(VENV)/.installed gl
 	$(BIN)/jostle docs --out docs

@@ -1,7 +1,7 @@
-"""How fast seeing is: lite beside paper, and paper beside a plain version of itself.
+"""Speed and memory of encoders: lite and paper presets, and a plain version of the paper's DLP.
 
-Everything is compared within one run: contestants take turns, and the median of the rounds' ratios
-counts. `make bench-encoders` writes docs/results/encoding.md.
+All workloads of one run take turns, and speeds are compared by the median over rounds of their
+ratios. `make bench-encoders` writes docs/results/encoding.md.
 """
 
 import json
@@ -17,13 +17,13 @@ from typing import Any
 import tables
 import torch
 import tyro
-from environments import race
+from environments import take_turns
 from memory import resident
 from plain_dlp import PlainEncoder
 
-from jostle.particles.catalog import KINDS, build
+from jostle.encoders.catalog import ENCODERS, build_encoder
 
-Work = Callable[[], Any]
+Workload = Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -33,37 +33,37 @@ class Options:
     out: Path = Path("docs/results")
     """Folder for the two files."""
     rounds: int = 5
-    """How often contestants take turns."""
+    """Measurements of each workload; workloads take turns."""
     images: int = 32
     """Images of a batch."""
     threads: int = 2
     """Threads of torch."""
     memory: str = ""
-    """Only print the memory that one contestant takes, such as 'dlp lite train'."""
+    """Only print the memory of one workload, such as 'dlp lite train'."""
 
 
-def frames(images: int) -> torch.Tensor:
-    """Noise in the form of two views: the work does not depend on what they show."""
+def random_frames(images: int) -> torch.Tensor:
+    """Frames of two views with random pixels: the speed does not depend on their content."""
     rng = torch.Generator().manual_seed(0)
     return torch.randint(256, (images // 2, 2, 128, 128, 3), generator=rng, dtype=torch.uint8)
 
 
-def encoding(kind: str, preset: str, seen: torch.Tensor, plain: bool = False) -> Work:
+def encoding(kind: str, preset: str, frames: torch.Tensor, plain: bool = False) -> Workload:
     """Encode a batch."""
-    model = build(kind, KINDS[kind].presets[preset]).eval()
+    model = build_encoder(kind, ENCODERS[kind].presets[preset]).eval()
     if plain:
-        straight = PlainEncoder(model)  # type: ignore[arg-type]
-        return lambda: straight(seen)
-    return lambda: model.encode(seen)
+        plain_encoder = PlainEncoder(model)  # type: ignore[arg-type]
+        return lambda: plain_encoder(frames)
+    return lambda: model.encode(frames)
 
 
-def training(kind: str, preset: str, seen: torch.Tensor) -> Work:
-    """Take a training step: loss, gradient, Adam."""
-    model = build(kind, KINDS[kind].presets[preset])
+def training(kind: str, preset: str, frames: torch.Tensor) -> Workload:
+    """A training step: loss, gradient, Adam."""
+    model = build_encoder(kind, ENCODERS[kind].presets[preset])
     adam = torch.optim.Adam(model.parameters(), 1e-5)
 
     def step() -> None:
-        loss, _ = model.loss(seen, 10**6)
+        loss, _ = model.loss(frames, 10**6)
         adam.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         adam.step()
@@ -71,39 +71,39 @@ def training(kind: str, preset: str, seen: torch.Tensor) -> Work:
     return step
 
 
-def contestant(name: str, images: int) -> Work:
-    """Find a contestant by name: kind, preset, and encode, plain or train."""
-    kind, preset, what = name.split()
-    if what == "train":
-        return training(kind, preset, frames(images))
-    return encoding(kind, preset, frames(images), plain=what == "plain")
+def make_workload(name: str, images: int) -> Workload:
+    """Make a workload from its name: kind, preset, and encode, plain or train."""
+    kind, preset, task = name.split()
+    if task == "train":
+        return training(kind, preset, random_frames(images))
+    return encoding(kind, preset, random_frames(images), plain=task == "plain")
 
 
-def turn(work: Work) -> Callable[[], float]:
-    """Seconds of one go, after a warm-up."""
-    work()
+def timed(workload: Workload) -> Callable[[], float]:
+    """Function that runs a workload and returns its seconds; warms it up first."""
+    workload()
 
-    def go() -> float:
+    def run() -> float:
         start = time.perf_counter()
-        work()
+        workload()
         return time.perf_counter() - start
 
-    return go
+    return run
 
 
 def memory(name: str, images: int) -> float:
-    """MiB per image that a contestant adds at its peak, in a fresh process."""
+    """Peak memory of a workload, in MiB per image, in a fresh process."""
     command = [sys.executable, __file__, "--memory", name, "--images", str(images)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return float(done.stdout)
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(process.stdout)
 
 
-def tell_memory(name: str, images: int) -> None:
-    """Print what a batch adds to what the model alone takes."""
-    contestant(name, 2)()
-    work = contestant(name, images)
+def print_memory(name: str, images: int) -> None:
+    """Print the memory that a batch adds to that of the model."""
+    make_workload(name, 2)()
+    workload = make_workload(name, images)
     before = resident("VmRSS")
-    work()
+    workload()
     print(max(resident("VmHWM") - before, 0.0) / images)
 
 
@@ -119,30 +119,34 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     if options.memory:
-        tell_memory(options.memory, options.images)
+        print_memory(options.memory, options.images)
         return
-    turns = {}
-    for name in NAMES:
-        turns[name] = turn(contestant(name, options.images))
-    found = race(turns, options.rounds)
-    taken = {name: memory(name, options.images) for name in NAMES}
-    text = page(found, taken, options)
+    workloads = {name: timed(make_workload(name, options.images)) for name in NAMES}
+    seconds = take_turns(workloads, options.rounds)
+    mib_per_image = {name: memory(name, options.images) for name in NAMES}
+    text = markdown_page(seconds, mib_per_image, options)
     print(text)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "encoding.md").write_text(text)
-    figures = {"seconds_per_batch": found, "mib_per_image": taken, "images": options.images}
+    figures = {
+        "seconds_per_batch": seconds,
+        "mib_per_image": mib_per_image,
+        "images": options.images,
+    }
     (options.out / "encoding.json").write_text(json.dumps(figures, indent=1) + "\n")
 
 
-def page(found: dict[str, list[float]], taken: dict[str, float], options: Options) -> str:
-    """Lay out ratios against their aims, then every contestant."""
+def markdown_page(
+    seconds: dict[str, list[float]], mib_per_image: dict[str, float], options: Options
+) -> str:
+    """A table of ratios with their aims, and a table of all workloads."""
 
     def ratio(over: str, under: str) -> str:
-        pairs = zip(found[over], found[under], strict=True)
+        pairs = zip(seconds[over], seconds[under], strict=True)
         return f"{median(a / b for a, b in pairs):.2f}"
 
     def speed(name: str) -> str:
-        return f"{options.images / min(found[name]):.0f} images/s"
+        return f"{options.images / min(seconds[name]):.0f} images/s"
 
     rows = [
         ("Encode: lite / paper", ratio("dlp paper encode", "dlp lite encode"), "≥ 6",
@@ -153,19 +157,23 @@ def page(found: dict[str, list[float]], taken: dict[str, float], options: Option
         ("Training step: lite / paper", ratio("dlp paper train", "dlp lite train"), "≥ 8",
          f"{speed('dlp lite train')} / {speed('dlp paper train')}"),
     ]  # fmt: skip
-    each = [(name, speed(name), f"{taken[name]:.1f} MiB") for name in NAMES]
-    told = ", ".join(f"{k} {v}" for k, v in tables.machine("none").items() if k != "renderer")
+    workloads = [(name, speed(name), f"{mib_per_image[name]:.1f} MiB") for name in NAMES]
+    machine = ", ".join(f"{k} {v}" for k, v in tables.machine("none").items() if k != "renderer")
     command = f"python benchmarks/encoders.py {' '.join(sys.argv[1:])}".strip()
-    lines = ["# How fast seeing is", "", f"Made by `{command}` on: {told}, torch "
+    lines = ["# Speed and memory of encoders", "", f"Made by `{command}` on: {machine}, torch "
              f"{torch.__version__}.", "",
              f"Batches of {options.images} images of 128 by 128 pixels, {options.threads} threads. "
-             f"Contestants took turns over {options.rounds} rounds; ratios are the median of the "
+             f"Workloads took turns over {options.rounds} rounds; ratios are the median of the "
              "rounds' ratios, speeds the best of the rounds. The plain version is "
-             "`benchmarks/plain_dlp.py`. Memory is what a batch adds at its peak to a process that "
-             "holds the model, per image.", ""]  # fmt: skip
+             "`benchmarks/plain_dlp.py`. Memory is the peak that a batch adds to a process with "
+             "the model, per image.", ""]  # fmt: skip
     lines += ["| " + " | ".join(row) + " |" for row in (tables.HEADER, ("---",) * 4, *rows)]
-    head = ("Who", "Speed", "Memory per image")
-    lines += ["", *("| " + " | ".join(row) + " |" for row in (head, ("---",) * 3, *each)), ""]
+    header = ("Workload", "Speed", "Memory per image")
+    lines += [
+        "",
+        *("| " + " | ".join(row) + " |" for row in (header, ("---",) * 3, *workloads)),
+        "",
+    ]
     return "\n".join(lines)
 
 

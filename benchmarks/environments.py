@@ -1,6 +1,6 @@
-"""How fast the environments are, beside bare MuJoCo and beside other packages.
+"""Speed of the environments, compared with bare MuJoCo and with other packages.
 
-Everything is compared within one run: contestants take turns, and the median over the rounds
+Everything is compared within one run: the candidates take turns, and the median over the rounds
 counts.
 """
 
@@ -15,16 +15,16 @@ from typing import Any
 
 import memory
 import numpy as np
-import rivals
+import other_packages
 import tables
 import tyro
-from bare import Painters, Physics, Tape, record
+from bare import Physics, Recording, RendererPool, record
 
 from jostle.envs.vector import TabletopVectorEnv
-from jostle.scene.drive import ACTION_SECONDS
+from jostle.scene.controller import ACTION_SECONDS
 
-COPIES, THREADS = 16, 2
-ENDLESS = 1_000_000
+NUM_ENVS, THREADS = 16, 2
+NO_LIMIT = 1_000_000
 """Steps of an episode that no measurement reaches."""
 CUBES = (1, 2, 3, 6, 12)
 
@@ -36,162 +36,168 @@ class Options:
     out: Path = Path("docs/results")
     """Folder for the two files."""
     rounds: int = 5
-    """How often contestants take turns."""
+    """How often the candidates take turns."""
     quick: bool = False
     """One short round of everything: shows that it works, not how fast it is."""
 
     @property
-    def turns(self) -> int:
+    def num_rounds(self) -> int:
         """Rounds to run."""
         return 1 if self.quick else self.rounds
 
     @property
     def steps(self) -> int:
-        """Steps per turn when racing bare MuJoCo."""
+        """Steps per round in the comparison with bare MuJoCo."""
         return 20 if self.quick else 200
 
     @property
     def seconds(self) -> float:
-        """Least time per turn when counting steps per second."""
+        """Minimum time per round when steps per second are counted."""
         return 0.5 if self.quick else 4.0
 
 
 def three_cubes(**options: Any) -> TabletopVectorEnv:
-    """Make copies of jostle/ThreeCubes-v0."""
-    return TabletopVectorEnv(COPIES, "ThreeCubes", threads=THREADS, **options)
+    """Make environments of jostle/ThreeCubes-v0."""
+    return TabletopVectorEnv(NUM_ENVS, "ThreeCubes", threads=THREADS, **options)
 
 
 def many_cubes(count: int) -> TabletopVectorEnv:
-    """Make copies of jostle/NCubes-v0 with so many cubes."""
-    hues = [(0.1 + 0.07 * slot, 0.5, 0.9 - 0.07 * slot) for slot in range(count)]
-    return TabletopVectorEnv(COPIES, "NCubes", objects=count, colors=hues, threads=THREADS)
+    """Make environments of jostle/NCubes-v0 with `count` cubes."""
+    colors = [(0.1 + 0.07 * slot, 0.5, 0.9 - 0.07 * slot) for slot in range(count)]
+    return TabletopVectorEnv(NUM_ENVS, "NCubes", objects=count, colors=colors, threads=THREADS)
 
 
-def race(contestants: Mapping[Any, Callable[[], float]], rounds: int) -> dict[Any, list[float]]:
-    """Let contestants run in turns, the first of a round being the next one's last."""
-    found: dict[Any, list[float]] = {name: [] for name in contestants}
-    names = [*contestants]
+def take_turns(
+    candidates: Mapping[Any, Callable[[], float]], rounds: int
+) -> dict[Any, list[float]]:
+    """Run the candidates in turns; the first one of a round is the last one of the next."""
+    results: dict[Any, list[float]] = {name: [] for name in candidates}
+    names = [*candidates]
     for number in range(rounds):
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
-            found[name].append(contestants[name]())
-    return found
+            results[name].append(candidates[name]())
+    return results
 
 
-def timed(prepare: Callable[[], Any], act: Callable[[Any], Any], inputs: Any) -> float:
-    """Seconds per input that `act` takes after `prepare`."""
+def seconds_per_call(
+    prepare: Callable[[], Any], function: Callable[[Any], Any], inputs: Any
+) -> float:
+    """Mean seconds that `function` takes per input after `prepare`."""
     prepare()
-    began = time.perf_counter()
-    for one in inputs:
-        act(one)
-    return (time.perf_counter() - began) / len(inputs)
+    start = time.perf_counter()
+    for value in inputs:
+        function(value)
+    return (time.perf_counter() - start) / len(inputs)
 
 
-def speed(env: TabletopVectorEnv, seconds: float) -> float:
-    """Steps per second of all copies together over whole episodes, starting them included."""
+def steps_per_second(env: TabletopVectorEnv, seconds: float) -> float:
+    """Steps per second of all environments together over whole episodes, including resets."""
     env.reset(seed=0)
-    limit = env.limit or 1
-    shape = (limit + 1, env.num_envs, 3)  # one call more, which begins the next episodes
+    horizon = env.max_episode_steps or 1
+    shape = (horizon + 1, env.num_envs, 3)  # one more call, which starts the next episodes
     actions = np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
-    episodes, began = 0, time.perf_counter()
-    while not episodes or time.perf_counter() - began < seconds:
+    episodes, start = 0, time.perf_counter()
+    while not episodes or time.perf_counter() - start < seconds:
         for action in actions:
             env.step(action)
         episodes += 1
-    return env.num_envs * limit * episodes / (time.perf_counter() - began)
+    return env.num_envs * horizon * episodes / (time.perf_counter() - start)
 
 
-def race_bare(env: TabletopVectorEnv, tape: Tape, plain: Callable[[Any], Any], physics: Physics,
-              rounds: int) -> dict[str, Any]:  # fmt: skip
-    """Race an environment against bare MuJoCo that goes through the same states."""
-    restart = partial(physics.restart, tape.start["rows"])
-    found = race(
+def compare_bare(env: TabletopVectorEnv, recording: Recording, bare_step: Callable[[Any], Any],
+                 physics: Physics, rounds: int) -> dict[str, Any]:  # fmt: skip
+    """Compare an environment with bare MuJoCo that simulates the same states."""
+    restore_env = partial(env.set_state, recording.start)
+    restore_bare = partial(physics.restore, recording.start["states"])
+    seconds = take_turns(
         {
-            "ours": partial(timed, partial(env.set_state, tape.start), env.step, tape.actions),
-            "bare": partial(timed, restart, plain, tape.controls),
+            "ours": partial(seconds_per_call, restore_env, env.step, recording.actions),
+            "bare": partial(seconds_per_call, restore_bare, bare_step, recording.controls),
         },
         rounds,
     )
-    ratios = [ours / bare for ours, bare in zip(found["ours"], found["bare"], strict=True)]
+    ratios = [ours / bare for ours, bare in zip(seconds["ours"], seconds["bare"], strict=True)]
     return {
         "ratio": median(ratios),
         "ratios": ratios,
-        "our_best_step_ms": 1000 * min(found["ours"]),
-        "bare_best_step_ms": 1000 * min(found["bare"]),
-        "same_states": bool(np.array_equal(physics.rows, tape.end)),
+        "our_best_step_ms": 1000 * min(seconds["ours"]),
+        "bare_best_step_ms": 1000 * min(seconds["bare"]),
+        "same_states": bool(np.array_equal(physics.states, recording.end)),
     }
 
 
-def race_states(tape: Tape, rounds: int) -> dict[str, Any]:
+def compare_states(recording: Recording, rounds: int) -> dict[str, Any]:
     """State observations against bare physics."""
-    env = three_cubes(max_episode_steps=ENDLESS)
+    env = three_cubes(max_episode_steps=NO_LIMIT)
     physics = Physics(env, THREADS)
-    return race_bare(env, tape, physics.step, physics, rounds)
+    return compare_bare(env, recording, physics.step, physics, rounds)
 
 
-def race_pixels(tape: Tape, rounds: int) -> dict[str, Any]:
-    """Two views against bare physics and bare drawing."""
-    env = three_cubes(max_episode_steps=ENDLESS, obs_type="pixels")
-    observation = env.set_state(tape.start)
-    physics, painters = Physics(env, THREADS), Painters(env, THREADS)
-    physics.restart(tape.start["rows"])
-    painters.paint(physics.places)
-    views = np.stack([observation[one.name] for one in env.recipe.look.cameras], axis=1)
-    gap = np.abs(views.astype(int) - painters.pictures[:, :, ::-1]).mean()
+def compare_pixels(recording: Recording, rounds: int) -> dict[str, Any]:
+    """Two views against bare physics and bare rendering."""
+    env = three_cubes(max_episode_steps=NO_LIMIT, obs_type="pixels")
+    observation = env.set_state(recording.start)
+    physics, pool = Physics(env, THREADS), RendererPool(env, THREADS)
+    physics.restore(recording.start["states"])
+    pool.render(physics.qpos)
+    cameras = env.episode_sampler.appearance.cameras
+    images = np.stack([observation[camera.name] for camera in cameras], axis=1)
+    difference = np.abs(images.astype(int) - pool.images[:, :, ::-1]).mean()
 
-    def plain(controls: Any) -> None:
+    def bare_step(controls: Any) -> None:
         physics.step(controls)
-        painters.paint(physics.places)
+        pool.render(physics.qpos)
 
-    found = race_bare(env, tape, plain, physics, rounds)
-    found |= {"mean_pixel_gap": float(gap), "renderer": painters.renderer}
-    painters.close()
+    results = compare_bare(env, recording, bare_step, physics, rounds)
+    results |= {"mean_pixel_gap": float(difference), "renderer": pool.renderer_name}
+    pool.close()
     env.close()
-    return found
+    return results
 
 
-def race_cubes(rounds: int, seconds: float) -> dict[str, Any]:
+def compare_cubes(rounds: int, seconds: float) -> dict[str, Any]:
     """Steps per second by number of cubes."""
-    runs = {count: partial(speed, many_cubes(count), seconds) for count in CUBES}
-    found = race(runs, rounds)
+    runs = {count: partial(steps_per_second, many_cubes(count), seconds) for count in CUBES}
+    speeds = take_turns(runs, rounds)
     return {
         str(count): {
-            "steps_per_second": max(found[count]),
-            "share_of_three": median(np.divide(found[count], found[3]).tolist()),
+            "steps_per_second": max(speeds[count]),
+            "share_of_three": median(np.divide(speeds[count], speeds[3]).tolist()),
         }
         for count in CUBES
     }
 
 
-def race_speeds(runs: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Any]:
-    """Steps per second of both kinds of observation."""
-    found = race(runs, rounds)
+def measure_speeds(runs: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Any]:
+    """Steps per second of both observation types."""
+    results = take_turns(runs, rounds)
     return {
-        kind: {"steps_per_second": max(all_), "median": median(all_)}
-        for kind, all_ in found.items()
+        obs_type: {"steps_per_second": max(speeds), "median": median(speeds)}
+        for obs_type, speeds in results.items()
     }
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Take every figure."""
-    turns, seconds = options.turns, options.seconds
+    """Measure everything."""
+    rounds, seconds = options.num_rounds, options.seconds
     say = partial(print, file=sys.stderr)
-    say("Recording what to repeat")
-    tape = record(three_cubes(max_episode_steps=ENDLESS), options.steps)
+    say("Recording the steps to repeat")
+    recording = record(three_cubes(max_episode_steps=NO_LIMIT), options.steps)
     say("State observations and bare physics in turns")
-    figures = {"state_overhead": race_states(tape, turns)}
-    say("Two views and bare drawing in turns")
-    figures["pixels_overhead"] = race_pixels(tape, turns)
+    figures = {"state_overhead": compare_states(recording, rounds)}
+    say("Two views and bare rendering in turns")
+    figures["pixels_overhead"] = compare_pixels(recording, rounds)
     say("Steps per second")
-    envs = {kind: three_cubes(obs_type=kind) for kind in ("state", "pixels")}
-    runs = {kind: partial(speed, env, seconds) for kind, env in envs.items()}
-    figures["speed"] = race_speeds(runs, turns)
+    envs = {obs_type: three_cubes(obs_type=obs_type) for obs_type in ("state", "pixels")}
+    runs = {name: partial(steps_per_second, env, seconds) for name, env in envs.items()}
+    figures["speed"] = measure_speeds(runs, rounds)
     say("More cubes")
-    figures["cubes"] = race_cubes(turns, seconds)
+    figures["cubes"] = compare_cubes(rounds, seconds)
     say("Memory")
-    figures["memory"] = {kind: memory.measure(kind, COPIES, THREADS) for kind in envs}
+    figures["memory"] = {name: memory.measure(name, NUM_ENVS, THREADS) for name in envs}
     say("Other packages")
-    figures["rivals"] = rivals.compare(runs, ACTION_SECONDS, turns, seconds)
+    figures["other_packages"] = other_packages.compare(runs, ACTION_SECONDS, rounds, seconds)
     for env in envs.values():
         env.close()
     return figures
@@ -202,9 +208,9 @@ def main() -> None:
     options = tyro.cli(Options)
     figures = measure(options)
     settings = {
-        "copies": COPIES,
+        "num_envs": NUM_ENVS,
         "threads": THREADS,
-        "rounds": options.turns,
+        "rounds": options.num_rounds,
         "steps": options.steps,
         "seconds": options.seconds,
         "quick": options.quick,

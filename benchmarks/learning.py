@@ -1,6 +1,6 @@
-"""How fast learning is: updates beside a plain reference, replay beside Stable-Baselines3.
+"""Speed of learning: updates compared to a plain reference, replay to Stable-Baselines3.
 
-Everything is compared within one run: contestants take turns, and the median of the rounds' ratios
+Everything is compared within one run: the contestants take turns, and the median of the ratios
 counts. `make bench-learning` installs what is needed and writes docs/results/learning.md.
 """
 
@@ -11,25 +11,35 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
 import tables
 import torch
 import tyro
-from environments import race
+from environments import take_turns
 from reference import PlainTD3
 
-from jostle.agents.build import Shapes
+from jostle.agents.networks import ObservationSpec
 from jostle.agents.td3 import TD3Agent
-from jostle.core.entities import Entities
-from jostle.presets.catalog import PRESETS
-from jostle.replay.sampler import Batch
-from jostle.rollout.collect import play_round
-from jostle.training.workshop import Workshop, open_workshop
+from jostle.core.entities import GRIPPER, HEIGHT, OBJECT_ID, POSITION, Entities, EntityLayout
+from jostle.presets.axes import Axes
+from jostle.presets.experiments import make_experiment
+from jostle.replay.batch import Batch, GoalTransition
+from jostle.runs.run_dir import RunDir
+from jostle.training.components import Components
+from jostle.training.experiment import Experiment
+from jostle.training.start import scripted_teacher
+from jostle.training.train import make_trainer
 
-CUBES, FEATURES, CODES = 3, 16, 12
-FAST, PAPER = "three-cubes-state", "three-cubes-state-paper"
+CUBES = 3
+LAYOUT = EntityLayout(((POSITION, 2), (HEIGHT, 1), (GRIPPER, 1), (OBJECT_ID, 12)))
+SPEC = ObservationSpec(
+    state=(1, CUBES + 1, LAYOUT.width), goal=(1, CUBES, LAYOUT.width), layout=LAYOUT
+)
+FAST = make_experiment("three-cubes", Axes(method="td3"))
+PAPER = make_experiment("three-cubes", Axes(method="td3", size="paper"))
 
 
 @dataclass(frozen=True)
@@ -47,131 +57,126 @@ class Options:
 
 
 def random_batch(size: int) -> Batch:
-    """Transitions of three cubes, of noise."""
+    """Random transitions of three cubes."""
 
     def entities(count: int) -> Entities:
-        return Entities.all_visible(torch.randn(size, 1, count, FEATURES))
+        return Entities.all_visible(torch.randn(size, 1, count, LAYOUT.width))
 
-    return Batch(
-        entities(CUBES + 1), entities(CUBES), torch.rand(size, 3) * 2 - 1, -torch.rand(size),
-        entities(CUBES + 1), torch.full((size,), 0.98),
-    )  # fmt: skip
+    transition = GoalTransition(entities(CUBES + 1), entities(CUBES), entities(CUBES + 1))
+    action, reward = torch.rand(size, 3) * 2 - 1, -torch.rand(size)
+    return Batch(transition, transition, action, reward, torch.full((size,), 0.98))
 
 
-def timed(update: Callable[[Batch], Any], batch: Batch, count: int) -> Callable[[], float]:
-    """A turn: seconds per update."""
+def timed(call: Callable[[], Any], count: int) -> Callable[[], float]:
+    """A turn of `count` calls, which returns seconds per call."""
 
     def turn() -> float:
         start = time.perf_counter()
         for _ in range(count):
-            update(batch)
+            call()
         return (time.perf_counter() - start) / count
 
     for _ in range(4):
-        update(batch)
+        call()
     return turn
 
 
-def agent(preset: str, precision: Literal["full", "bf16"] = "full") -> TD3Agent:
-    """A fresh agent of a preset, for three cubes."""
-    experiment = PRESETS[preset]
-    shapes = Shapes(state=(1, CUBES + 1, FEATURES), goal=(1, CUBES, FEATURES), codes=CODES)
-    # The reference moves its slow copies at actor steps: so shall all.
-    config = replace(experiment.td3, slow_copies="actor-step", precision=precision)
-    return TD3Agent(experiment.net, config, shapes, seed=0)
+def make_agent(experiment: Experiment, precision: Literal["full", "bf16"] = "full") -> TD3Agent:
+    """A new agent for three cubes."""
+    # The reference moves its target networks at actor steps: so do all
+    config = replace(experiment.td3, target_update="actor-step", precision=precision)
+    return TD3Agent(experiment.net, config, SPEC, seed=0)
 
 
 def updates(options: Options) -> dict[str, list[float]]:
-    """Seconds per update of all contestants, round by round."""
-    paper, fast = PRESETS[PAPER].td3.batch, PRESETS[FAST].td3.batch
-    reference = PlainTD3(FEATURES, PRESETS[PAPER].td3)
+    """Seconds per update of all contestants, one number per round."""
+    paper, fast = PAPER.td3, FAST.td3
+
+    def turn(learner: TD3Agent | PlainTD3, size: int) -> Callable[[], float]:
+        batch = random_batch(size)
+        return timed(lambda: learner.update(batch), options.updates)
+
     contestants = {
-        "reference": timed(reference.update, random_batch(paper), options.updates),
-        "paper": timed(agent(PAPER).update, random_batch(paper), options.updates),
-        "paper, bf16": timed(agent(PAPER, "bf16").update, random_batch(paper), options.updates),
-        "fast": timed(agent(FAST).update, random_batch(fast), options.updates),
-        "fast, batch of paper": timed(agent(FAST).update, random_batch(paper), options.updates),
+        "reference": turn(PlainTD3(LAYOUT.width, paper), paper.batch_size),
+        "paper": turn(make_agent(PAPER), paper.batch_size),
+        "paper, bf16": turn(make_agent(PAPER, "bf16"), paper.batch_size),
+        "fast": turn(make_agent(FAST), fast.batch_size),
+        "fast, batch of paper": turn(make_agent(FAST), paper.batch_size),
     }
-    return race(contestants, options.rounds)
+    return take_turns(contestants, options.rounds)
 
 
-def filled(episodes: int) -> Workshop:
-    """A workshop of the fast preset whose memory holds episodes of random actions."""
-    experiment = PRESETS[FAST]
-    shop = open_workshop(
-        replace(experiment, training=replace(experiment.training, copies=32, horizon=50))
-    )
-    rng = np.random.default_rng(0)
-    while shop.ring.size < episodes:
-        played, _ = play_round(
-            shop.env,
-            shop.observer,
-            lambda *_: rng.uniform(-1, 1, (32, 3)).astype(np.float32),
-            shop.steps,
+def filled_components(episodes: int, folder: Path) -> Components:
+    """Components of the size `fast` with episodes of random actions in replay."""
+    experiment = replace(FAST, training=replace(FAST.training, num_envs=32, horizon=50))
+    trainer = make_trainer(experiment, RunDir(folder), lambda row: None, None, scripted_teacher)
+    components, rng = trainer.components, np.random.default_rng(0)
+    while components.buffer.size < episodes:
+        collected, _ = components.collector.collect(
+            lambda *_: rng.uniform(-1, 1, (32, 3)).astype(np.float32)
         )
-        shop.ring.add(played)
-    return shop
+        components.buffer.add(collected)
+    return components
 
 
-def rival_buffer(shop: Workshop, batch: int) -> Callable[[], Any]:
-    """Stable-Baselines3's hindsight buffer with the very same episodes; returns its `sample`."""
+def sb3_sample(components: Components, batch_size: int) -> Callable[[], Any]:
+    """`sample` of Stable-Baselines3's hindsight buffer with the same episodes."""
     import gymnasium as gym
     from stable_baselines3.common.vec_env import DummyVecEnv
     from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 
-    held = shop.ring.view()
-    episodes, steps = held.actions.shape[:2]
-    states = held.states.reshape(episodes, steps + 1, -1)
+    stored, metric = components.buffer.view(), components.env.goal_metric
+    episodes, steps = stored.actions.shape[:2]
+    states = stored.actor.states.values.reshape(episodes, steps + 1, -1)
     spaces = {
         "observation": gym.spaces.Box(-np.inf, np.inf, states.shape[2:], np.float32),
-        "achieved_goal": gym.spaces.Box(-np.inf, np.inf, held.achieved.shape[2:], np.float32),
-        "desired_goal": gym.spaces.Box(-np.inf, np.inf, held.desired.shape[1:], np.float32),
+        "achieved_goal": gym.spaces.Box(-np.inf, np.inf, stored.achieved.shape[2:], np.float32),
+        "desired_goal": gym.spaces.Box(-np.inf, np.inf, stored.desired.shape[1:], np.float32),
     }
 
-    class Judge(gym.Env):  # type: ignore[type-arg]
-        """Knows only how to reward."""
+    class RewardOnly(gym.Env):  # type: ignore[type-arg]
+        """An environment that only computes rewards."""
 
         observation_space = gym.spaces.Dict(spaces)
         action_space = gym.spaces.Box(-1.0, 1.0, (3,), np.float32)
 
         def compute_reward(self, achieved: Any, desired: Any, info: Any) -> Any:
-            return shop.env.measure.reward(achieved, desired)
+            return metric.reward(achieved, desired)
 
-    env = DummyVecEnv([Judge])
+    def observation(e: int, t: int) -> dict[str, Any]:
+        return {
+            "observation": states[e, t][None],
+            "achieved_goal": stored.achieved[e, t][None],
+            "desired_goal": stored.desired[e][None],
+        }
+
     buffer = HerReplayBuffer(
-        episodes * steps, Judge.observation_space, Judge.action_space, env, n_envs=1,
-        n_sampled_goal=4, goal_selection_strategy="future",
+        episodes * steps, RewardOnly.observation_space, RewardOnly.action_space,
+        DummyVecEnv([RewardOnly]), n_envs=1, n_sampled_goal=4, goal_selection_strategy="future",
     )  # fmt: skip
     for e in range(episodes):
         for t in range(steps):
-            now, then = (
-                {
-                    "observation": states[e, m][None],
-                    "achieved_goal": held.achieved[e, m][None],
-                    "desired_goal": held.desired[e][None],
-                }
-                for m in (t, t + 1)
-            )
-            reward = shop.env.measure.reward(held.achieved[e, t + 1][None], held.desired[e][None])
+            reward = metric.reward(stored.achieved[e, t + 1][None], stored.desired[e][None])
             done = np.array([t == steps - 1])
-            buffer.add(now, then, held.actions[e, t][None], reward, done, [{}])
-    return lambda: buffer.sample(batch)
+            action = stored.actions[e, t][None]
+            buffer.add(observation(e, t), observation(e, t + 1), action, reward, done, [{}])
+    return lambda: buffer.sample(batch_size)
 
 
-def replay(options: Options, batch: int) -> tuple[dict[str, list[float]], float]:
+def replay(options: Options, batch_size: int) -> tuple[dict[str, list[float]], float]:
     """Seconds per sampled batch, ours and theirs, and our bytes per transition."""
-    shop = filled(512)
-    contestants = {"jostle": lambda: shop.sampler.sample(batch), "sb3": rival_buffer(shop, batch)}
-    turns = {
-        name: timed(lambda _, sample=sample: sample(), None, 50)  # type: ignore[arg-type, misc]
-        for name, sample in contestants.items()
+    with TemporaryDirectory() as folder:
+        components = filled_components(512, Path(folder) / "run")
+    contestants = {
+        "jostle": timed(lambda: components.sampler.sample(batch_size), 50),
+        "sb3": timed(sb3_sample(components, batch_size), 50),
     }
-    return race(turns, options.rounds), shop.ring.bytes_per_transition
+    return take_turns(contestants, options.rounds), components.buffer.bytes_per_transition
 
 
-def ratio(over: list[float], under: list[float]) -> float:
+def ratio(numerator: list[float], denominator: list[float]) -> float:
     """Median of the rounds' ratios."""
-    return median(a / b for a, b in zip(over, under, strict=True))
+    return median(a / b for a, b in zip(numerator, denominator, strict=True))
 
 
 def main() -> None:
@@ -179,36 +184,36 @@ def main() -> None:
     options = tyro.cli(Options)
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    paper, fast = PRESETS[PAPER].td3.batch, PRESETS[FAST].td3.batch
-    step = updates(options)
-    drawn, size = replay(options, fast)
-    best = {name: 1e3 * min(times) for name, times in step.items()}
-    share = min(drawn["jostle"]) / min(step["fast"])
-    same = ratio(step["reference"], step["fast, batch of paper"])
+    paper, fast = PAPER.td3.batch_size, FAST.td3.batch_size
+    update = updates(options)
+    sample, size = replay(options, fast)
+    best = {name: 1e3 * min(times) for name, times in update.items()}
+    fraction = min(sample["jostle"]) / min(update["fast"])
+    same_batch = ratio(update["reference"], update["fast, batch of paper"])
     rows = [
-        ("Preset paper: updates per second / reference",
-         f"{ratio(step['reference'], step['paper']):.2f}", "≥ 1.5",
+        ("Size paper: updates per second / reference",
+         f"{ratio(update['reference'], update['paper']):.2f}", "≥ 1.5",
          f"{best['reference']:.0f} ms / {best['paper']:.0f} ms, batch {paper} both"),
-        ("Preset paper with --precision bf16: updates per second / reference",
-         f"{ratio(step['reference'], step['paper, bf16']):.2f}", "",
+        ("Size paper with --precision bf16: updates per second / reference",
+         f"{ratio(update['reference'], update['paper, bf16']):.2f}", "",
          f"{best['reference']:.0f} ms in float32 / {best['paper, bf16']:.0f} ms, "
          f"batch {paper} both"),
-        ("Preset fast: updates per second / reference",
-         f"{ratio(step['reference'], step['fast']):.2f}", "≥ 6",
+        ("Size fast: updates per second / reference",
+         f"{ratio(update['reference'], update['fast']):.2f}", "≥ 6",
          f"{best['reference']:.0f} ms, batch {paper} / {best['fast']:.0f} ms, batch {fast}"),
-        ("Preset fast: samples per second / reference", f"{same:.2f}", "≥ 6",
+        ("Size fast: samples per second / reference", f"{same_batch:.2f}", "≥ 6",
          f"{best['reference']:.0f} ms / {best['fast, batch of paper']:.0f} ms, "
          f"batch {paper} both"),
         ("Replay: batches per second / Stable-Baselines3",
-         f"{ratio(drawn['sb3'], drawn['jostle']):.2f}", "≥ 3",
-         f"{1e3 * min(drawn['sb3']):.2f} ms / {1e3 * min(drawn['jostle']):.2f} ms, "
+         f"{ratio(sample['sb3'], sample['jostle']):.2f}", "≥ 3",
+         f"{1e3 * min(sample['sb3']):.2f} ms / {1e3 * min(sample['jostle']):.2f} ms, "
          f"batch {fast}, same episodes"),
-        ("Replay: share of an update's time, fast", f"{100 * share:.1f} %", "≤ 2 %", ""),
-        ("Replay: bytes per transition", f"{size:.0f}", "", "3 cubes, codes included"),
+        ("Replay: fraction of an update's time, fast", f"{100 * fraction:.1f} %", "≤ 2 %", ""),
+        ("Replay: bytes per transition", f"{size:.0f}", "", "3 cubes, object ids included"),
     ]  # fmt: skip
-    told = ", ".join(f"{k} {v}" for k, v in tables.machine("none").items() if k != "renderer")
+    machine = ", ".join(f"{k} {v}" for k, v in tables.machine("none").items() if k != "renderer")
     command = f"python benchmarks/learning.py {' '.join(sys.argv[1:])}".strip()
-    lines = ["# How fast learning is", "", f"Made by `{command}` on: {told}.", ""]
+    lines = ["# Speed of learning", "", f"Made by `{command}` on: {machine}.", ""]
     lines += [
         f"Three cubes, {options.threads} threads. Contestants took turns over {options.rounds} "
         "rounds; ratios are the median of the rounds' ratios, times the best of the rounds. The "
@@ -219,7 +224,7 @@ def main() -> None:
     print(text)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "learning.md").write_text(text)
-    figures = {"update_seconds": step, "sample_seconds": drawn, "bytes_per_transition": size}
+    figures = {"update_seconds": update, "sample_seconds": sample, "bytes_per_transition": size}
     (options.out / "learning.json").write_text(json.dumps(figures, indent=1) + "\n")
 
 

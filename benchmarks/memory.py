@@ -1,4 +1,4 @@
-"""Print, in MiB, what the imports and then one environment add to a fresh process."""
+"""Memory, in MiB, that the imports and then the environments add to a fresh process."""
 
 import json
 import re
@@ -7,21 +7,21 @@ import sys
 from pathlib import Path
 
 
-def measure(obs_type: str, copies: int, threads: int) -> dict[str, float]:
-    """Ask a fresh process how much memory an environment takes."""
-    command = [sys.executable, __file__, obs_type, str(copies), str(threads)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+def measure(obs_type: str, num_envs: int, threads: int) -> dict[str, float]:
+    """Measure in a fresh process how much memory the environments take."""
+    command = [sys.executable, __file__, obs_type, str(num_envs), str(threads)]
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    result: dict[str, float] = json.loads(process.stdout)
+    return result
 
 
 def main() -> None:
-    """Build one environment in this process, act a little and print the numbers."""
-    obs_type, copies, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    """Build the environments in this process, step a little and print the numbers."""
+    obs_type, num_envs, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     from jostle.envs.vector import TabletopVectorEnv
 
     imports = resident("VmRSS")
-    env = TabletopVectorEnv(copies, "ThreeCubes", obs_type=obs_type, threads=threads)
+    env = TabletopVectorEnv(num_envs, "ThreeCubes", obs_type=obs_type, threads=threads)
     env.reset(seed=0)
     for _ in range(20):
         env.step(env.action_space.sample())
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def resident(field: str) -> float:
-    """Read a memory field of this process: resident now, or the most it ever was."""
+    """Read a memory field of this process: resident now (VmRSS) or at its peak (VmHWM)."""
     text = Path("/proc/self/status").read_text()
     match = re.search(rf"{field}:\s+(\d+) kB", text)
     return int(match[1]) / 1024 if match else float("nan")

@@ -1,7 +1,7 @@
-"""The same mathematics as the preset `paper`, written the plain way: the yardstick for speed.
+"""The reference for speed: the same mathematics as `--size paper`, in plain PyTorch.
 
-Separate critics, `nn.Linear`, `scaled_dot_product_attention`, default Adam, a loop over parameters
-for the slow copies.
+Separate critics, `nn.Linear`, `scaled_dot_product_attention`, default Adam, and a loop over
+parameters for the target networks.
 """
 
 from copy import deepcopy
@@ -12,16 +12,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from jostle.agents.config import TD3Config
-from jostle.replay.sampler import Batch
+from jostle.core.entities import Entities
+from jostle.replay.batch import Batch
 
-WIDTH, HEADS, HIDDEN, HEAD_HIDDEN = 64, 8, (256, 256), (256, 256, 256)
+EMBED_DIM, HEADS, HIDDEN, HEAD_HIDDEN = 64, 8, (256, 256), (256, 256, 256)
 
 
-def mlp(*widths: int) -> nn.Sequential:
-    """Linear maps with ReLU between them."""
+def mlp(*sizes: int) -> nn.Sequential:
+    """Linear layers with ReLU between them."""
     layers: list[nn.Module] = []
-    for one, two in pairwise(widths):
-        layers += [nn.Linear(one, two), nn.ReLU()]
+    for inputs, outputs in pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
 
@@ -29,17 +30,17 @@ class Block(nn.Module):
     """Pre-LN attention and MLP."""
 
     def __init__(self) -> None:
-        """Build with the paper's widths."""
+        """Build with the paper's sizes."""
         super().__init__()
-        self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(3))
-        self.maps = nn.ModuleList(nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(4))
-        self.mlp = mlp(WIDTH, *HIDDEN, WIDTH)
+        self.norms = nn.ModuleList(nn.LayerNorm(EMBED_DIM) for _ in range(3))
+        self.maps = nn.ModuleList(nn.Linear(EMBED_DIM, EMBED_DIM, bias=False) for _ in range(4))
+        self.mlp = mlp(EMBED_DIM, *HIDDEN, EMBED_DIM)
 
     def forward(self, x: Tensor, context: Tensor | None, visible: Tensor) -> Tensor:
         """Update x (B, Q, E) from a context (B, S, E), or from itself."""
-        normed = self.norms[0](x)
-        source = normed if context is None else self.norms[1](context)
-        parts = (self.maps[0](normed), self.maps[1](source), self.maps[2](source))
+        query = self.norms[0](x)
+        source = query if context is None else self.norms[1](context)
+        parts = (self.maps[0](query), self.maps[1](source), self.maps[2](source))
         q, k, v = (part.unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in parts)
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=visible[:, None, None])
         x = x + self.maps[3](mixed.transpose(1, 2).flatten(-2))
@@ -47,30 +48,30 @@ class Block(nn.Module):
 
 
 class Trunk(nn.Module):
-    """Self, cross, self, pool."""
+    """Self-attention, cross-attention, self-attention, pooling."""
 
     def __init__(self, features: int) -> None:
         """Read entities of `features` features."""
         super().__init__()
-        self.state, self.goal = nn.Linear(features, WIDTH), nn.Linear(features, WIDTH)
+        self.state, self.goal = nn.Linear(features, EMBED_DIM), nn.Linear(features, EMBED_DIM)
         self.blocks = nn.ModuleList(Block() for _ in range(4))
-        self.query = nn.Parameter(0.02 * torch.randn(1, 1, WIDTH))
-        self.norm, self.project = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.query = nn.Parameter(0.02 * torch.randn(1, 1, EMBED_DIM))
+        self.norm, self.project = nn.LayerNorm(EMBED_DIM), nn.Linear(EMBED_DIM, EMBED_DIM)
 
-    def forward(self, batch: tuple[Tensor, Tensor, Tensor, Tensor], extra: Tensor | None) -> Tensor:
-        """Pool (state, seen, goal, goal seen) and an extra token."""
-        state, seen, goal, goal_seen = batch
-        x, goals = self.state(state), self.goal(goal)
-        if extra is not None:
-            x = torch.cat((extra, x), dim=1)
-            seen = torch.cat((seen.new_ones(len(seen), 1), seen), dim=1)
-        x = self.blocks[0](x, None, seen)
-        x = self.blocks[1](x, goals, goal_seen)
-        x = self.blocks[2](x, None, seen)
+    def forward(self, state: Entities, goal: Entities, action: Tensor | None) -> Tensor:
+        """Pool entities of one view, goals and an action token (B, 1, E)."""
+        x, visible = self.state(state.values[:, 0]), state.visible[:, 0]
+        goals, goals_visible = self.goal(goal.values[:, 0]), goal.visible[:, 0]
+        if action is not None:
+            x = torch.cat((action, x), dim=1)
+            visible = torch.cat((visible.new_ones(len(visible), 1), visible), dim=1)
+        x = self.blocks[0](x, None, visible)
+        x = self.blocks[1](x, goals, goals_visible)
+        x = self.blocks[2](x, None, visible)
         query = self.query.expand(len(x), -1, -1)
-        if extra is not None:
+        if action is not None:
             query = torch.cat((query, x[:, :1]), dim=1)
-        return self.project(self.norm(self.blocks[3](query, x, seen))).flatten(1)
+        return self.project(self.norm(self.blocks[3](query, x, visible))).flatten(1)
 
 
 class Actor(nn.Module):
@@ -79,65 +80,74 @@ class Actor(nn.Module):
     def __init__(self, features: int) -> None:
         """Choose three numbers."""
         super().__init__()
-        self.trunk, self.head = Trunk(features), mlp(WIDTH, *HEAD_HIDDEN, 3)
+        self.trunk, self.head = Trunk(features), mlp(EMBED_DIM, *HEAD_HIDDEN, 3)
 
-    def forward(self, batch: tuple[Tensor, Tensor, Tensor, Tensor]) -> Tensor:
+    def forward(self, state: Entities, goal: Entities) -> Tensor:
         """Choose actions, (B, 3)."""
-        return torch.tanh(self.head(self.trunk(batch, None)))
+        return torch.tanh(self.head(self.trunk(state, goal, None)))
 
 
 class Critic(nn.Module):
     """Entities and an action to a value."""
 
     def __init__(self, features: int) -> None:
-        """See the action as one more entity."""
+        """Get the action as one more entity."""
         super().__init__()
-        self.trunk, self.action = Trunk(features), mlp(3, 256, WIDTH)
-        self.head = mlp(2 * WIDTH, *HEAD_HIDDEN, 1)
+        self.trunk, self.action = Trunk(features), mlp(3, 256, EMBED_DIM)
+        self.head = mlp(2 * EMBED_DIM, *HEAD_HIDDEN, 1)
 
-    def forward(self, batch: tuple[Tensor, Tensor, Tensor, Tensor], action: Tensor) -> Tensor:
-        """Judge actions, (B,)."""
-        return self.head(self.trunk(batch, self.action(action)[:, None]))[:, 0]
+    def forward(self, state: Entities, goal: Entities, action: Tensor) -> Tensor:
+        """Evaluate actions, (B,)."""
+        return self.head(self.trunk(state, goal, self.action(action)[:, None]))[:, 0]
 
 
 class PlainTD3:
-    """TD3 as one would write it first."""
+    """TD3 without any optimization for speed."""
 
     def __init__(self, features: int, config: TD3Config) -> None:
-        """Build an actor, two critics and slow copies of all."""
+        """Build an actor, two critics and target networks of all."""
         self.config, self.updates = config, 0
         self.actor, self.critics = Actor(features), [Critic(features) for _ in range(2)]
-        self.slow_actor, self.slow_critics = deepcopy(self.actor), deepcopy(self.critics)
-        self.actor_adam = torch.optim.Adam(self.actor.parameters(), config.lr)
-        self.critic_adams = [torch.optim.Adam(c.parameters(), config.lr) for c in self.critics]
+        self.target_actor, self.target_critics = deepcopy(self.actor), deepcopy(self.critics)
+        self.actor_optimizer = torch.optim.Adam(self.actor.parameters(), config.lr)
+        self.critic_optimizers = [
+            torch.optim.Adam(critic.parameters(), config.lr) for critic in self.critics
+        ]
 
     def update(self, batch: Batch) -> None:
         """Learn from one batch."""
         config = self.config
-        goal, goal_seen = batch.goal.values[:, 0], batch.goal.visible[:, 0]
-        now = (batch.state.values[:, 0], batch.state.visible[:, 0], goal, goal_seen)
-        then = (batch.next_state.values[:, 0], batch.next_state.visible[:, 0], goal, goal_seen)
+        state, goal, next_state = batch.actor
+
+        # Critic targets
         with torch.no_grad():
             noise = torch.randn_like(batch.action) * config.target_noise
-            noise = noise.clamp(-config.target_clip, config.target_clip)
-            action = (self.slow_actor(then) + noise).clamp(-1, 1)
-            values = torch.min(*(critic(then, action) for critic in self.slow_critics))
-            target = (batch.reward + config.gamma * values).clamp(config.lowest_value, 0)
-        for critic, adam in zip(self.critics, self.critic_adams, strict=True):
-            loss = F.mse_loss(critic(now, batch.action), target)
-            adam.zero_grad()
+            noise = noise.clamp(-config.target_noise_clip, config.target_noise_clip)
+            action = (self.target_actor(next_state, goal) + noise).clamp(-1, 1)
+            q = torch.min(*(critic(next_state, goal, action) for critic in self.target_critics))
+            target = (batch.reward + config.gamma * q).clamp(config.q_min, 0)
+
+        # Critic steps
+        for critic, optimizer in zip(self.critics, self.critic_optimizers, strict=True):
+            loss = F.mse_loss(critic(state, goal, batch.action), target)
+            optimizer.zero_grad()
             loss.backward()
-            adam.step()
+            optimizer.step()
+
+        # Delayed actor step and target networks
         self.updates += 1
         if self.updates % config.policy_delay == 0:
-            action = self.actor(now)
-            loss = -self.critics[0](now, action).mean()
+            action = self.actor(state, goal)
+            loss = -self.critics[0](state, goal, action).mean()
             loss = loss + config.action_penalty * action.square().mean()
-            self.actor_adam.zero_grad()
+            self.actor_optimizer.zero_grad()
             loss.backward()
-            self.actor_adam.step()
-            for slow, fast in zip(
-                (self.slow_actor, *self.slow_critics), (self.actor, *self.critics), strict=True
-            ):
-                for old, new in zip(slow.parameters(), fast.parameters(), strict=True):
-                    old.data.mul_(1 - config.tau).add_(config.tau * new.data)
+            self.actor_optimizer.step()
+            self._update_targets()
+
+    def _update_targets(self) -> None:
+        """Polyak averaging."""
+        targets, sources = (self.target_actor, *self.target_critics), (self.actor, *self.critics)
+        for target, source in zip(targets, sources, strict=True):
+            for old, new in zip(target.parameters(), source.parameters(), strict=True):
+                old.data.mul_(1 - self.config.tau).add_(self.config.tau * new.data)

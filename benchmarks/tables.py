@@ -1,4 +1,4 @@
-"""The figures as a table to read and as files to keep."""
+"""Results of the environment benchmark as a table and as files."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PACKAGES = ("jostle", "mujoco", "numpy", "gymnasium", "ogbench", "gymnasium-robo
 
 
 def machine(renderer: str) -> dict[str, Any]:
-    """Describe what this ran on."""
+    """The machine and the versions of packages."""
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),
@@ -29,16 +29,16 @@ def machine(renderer: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything one run found out."""
+    """Results of one run."""
 
     command: str
-    """What was typed."""
+    """Command line."""
     machine: dict[str, Any]
-    """What it ran on."""
+    """Machine and versions."""
     settings: dict[str, Any]
-    """How it was measured."""
+    """Settings of the measurement."""
     figures: dict[str, Any]
-    """The numbers."""
+    """Measured numbers."""
 
     def text(self) -> str:
         """Return the table for a terminal."""
@@ -53,8 +53,8 @@ class Report:
 
     def markdown(self) -> str:
         """Return the same table as Markdown, with the command and the machine at its top."""
-        told = ", ".join(f"{name} {value}" for name, value in self.machine.items())
-        lines = ["# How fast the environments are", "", f"Made by `{self.command}` on: {told}.", ""]
+        machine = ", ".join(f"{name} {value}" for name, value in self.machine.items())
+        lines = ["# Speed of the environments", "", f"Made by `{self.command}` on: {machine}.", ""]
         lines += [*self._notes(), ""]
         rows = [HEADER, ("---",) * 4, *self._rows()]
         return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows), ""])
@@ -68,70 +68,75 @@ class Report:
     def _notes(self) -> list[str]:
         rounds = self.settings["rounds"]
         notes = [
-            f"{self.settings['copies']} copies on {self.settings['threads']} threads. Contestants "
-            f"took turns over {rounds} round{'s' if rounds > 1 else ''}; ratios are the median of "
-            "the rounds' ratios, times and speeds the best of the rounds. Bare MuJoCo went through "
-            "the same states and drew the same pictures. Steps per second count all copies and "
-            "include the start of new episodes. Other packages ran two copies, one per worker "
-            "process (Gymnasium's AsyncVectorEnv, `python -O`, without Gymnasium's checks), with "
-            "one picture of 128 by 256 pixels, as many as our two views of 128 by 128 have. They "
-            "draw their own scenes at their own quality, with meshes (OGBench: 185 000 faces and a "
-            "shadow). Their steps simulate less time than ours, hence the second ratio.",
+            f"{self.settings['num_envs']} environments on {self.settings['threads']} threads. "
+            f"Contestants took turns over {rounds} round{'s' if rounds > 1 else ''}; ratios are "
+            "the median of the rounds' ratios, times and speeds the best of the rounds. Bare "
+            "MuJoCo simulated the same states and rendered the same images. Steps per second count "
+            "all environments and include resets. Other packages ran two environments, one per "
+            "worker process (Gymnasium's AsyncVectorEnv, `python -O`, without Gymnasium's checks), "
+            "with one image of 128 by 256 pixels, as many as our two views of 128 by 128 have. "
+            "They render their own scenes at their own quality, with meshes (OGBench: 185 000 "
+            "faces and a shadow). Their steps simulate less time than ours, hence the second "
+            "ratio.",
         ]
         if self.settings["quick"]:
-            notes += ["", "**Taken with `--quick`: these numbers are no measurement.**"]
+            notes += ["", "**Made with `--quick`: these numbers are not a measurement.**"]
         return notes
 
     def _rows(self) -> Iterator[Row]:
         yield from self._overheads()
         yield from self._speeds()
         yield from self._memory()
-        for title, kinds in self.figures["rivals"].items():
-            for kind, found in kinds.items():
-                yield from _rival(title, kind, found)
+        for package, observations in self.figures["other_packages"].items():
+            for observation, result in observations.items():
+                yield from _other_package(package, observation, result)
 
     def _overheads(self) -> Iterator[Row]:
         names = {
             "state_overhead": "State: step / bare physics",
-            "pixels_overhead": "Two views: step / bare physics and drawing",
+            "pixels_overhead": "Two views: step / bare physics and rendering",
         }
         for key, name in names.items():
-            found = self.figures[key]
-            spread = f"{min(found['ratios']):.2f} to {max(found['ratios']):.2f}"
-            times = f"{found['our_best_step_ms']:.2f} ms / {found['bare_best_step_ms']:.2f} ms"
-            same = "same states" if found["same_states"] else "STATES DIFFER"
-            if found.get("mean_pixel_gap", 0.0) > 1.0:
-                same += ", PICTURES DIFFER"
-            details = f"{times} per step of all copies; rounds {spread}; {same}"
-            yield name, f"{found['ratio']:.2f}", "≤ 1.3", details
+            result = self.figures[key]
+            spread = f"{min(result['ratios']):.2f} to {max(result['ratios']):.2f}"
+            times = f"{result['our_best_step_ms']:.2f} ms / {result['bare_best_step_ms']:.2f} ms"
+            same = "same states" if result["same_states"] else "STATES DIFFER"
+            if result.get("mean_pixel_gap", 0.0) > 1.0:
+                same += ", IMAGES DIFFER"
+            details = f"{times} per step of all environments; rounds {spread}; {same}"
+            yield name, f"{result['ratio']:.2f}", "≤ 1.3", details
 
     def _speeds(self) -> Iterator[Row]:
-        for kind, aim in (("state", "≥ 1000"), ("pixels", "≥ 200")):
-            found = self.figures["speed"][kind]
-            details = f"3 cubes, median {found['median']:.0f}"
-            yield f"Steps per second, {kind}", f"{found['steps_per_second']:.0f}", aim, details
-        for count, found in self.figures["cubes"].items():
+        for observation, aim in (("state", "≥ 1000"), ("pixels", "≥ 200")):
+            result = self.figures["speed"][observation]
+            name, details = (
+                f"Steps per second, {observation}",
+                f"3 cubes, median {result['median']:.0f}",
+            )
+            yield name, f"{result['steps_per_second']:.0f}", aim, details
+        for count, result in self.figures["cubes"].items():
             name = f"Steps per second, state, {count} cube{'s' if count != '1' else ''}"
-            details = f"{found['share_of_three']:.2f} of the speed with 3"
-            yield name, f"{found['steps_per_second']:.0f}", "", details
+            details = f"{result['share_of_three']:.2f} of the speed with 3"
+            yield name, f"{result['steps_per_second']:.0f}", "", details
 
     def _memory(self) -> Iterator[Row]:
-        for kind, found in self.figures["memory"].items():
-            details = f"on top of {found['imports']:.0f} MiB for the imports"
-            yield f"Memory of the copies, {kind}", f"{found['environment']:.0f} MiB", "", details
+        for observation, result in self.figures["memory"].items():
+            details = f"on top of {result['imports']:.0f} MiB for the imports"
+            name = f"Memory of the environments, {observation}"
+            yield name, f"{result['environment']:.0f} MiB", "", details
 
 
-def _rival(title: str, kind: str, found: dict[str, Any]) -> Iterator[Row]:
-    name = f"{title}, {kind}: "
-    if "reason" in found:
-        yield name + "ours / theirs", "none", "≥ 2", found["reason"].replace("|", "/")
+def _other_package(package: str, observation: str, result: dict[str, Any]) -> Iterator[Row]:
+    name = f"{package}, {observation}: "
+    if "reason" in result:
+        yield name + "ours / theirs", "none", "≥ 2", result["reason"].replace("|", "/")
         return
-    details = f"{found['ours']:.0f} / {found['theirs']:.0f} steps per second"
-    yield name + "steps", f"{found['ratio_steps']:.1f}", "≥ 2", details
-    ours, theirs = found["our_simulated_per_second"], found["their_simulated_per_second"]
-    clock = found["their_step_seconds"]
-    details = f"{ours:.1f} / {theirs:.1f} simulated seconds per second; their step is {clock:g} s"
-    yield name + "simulated time", f"{found['ratio_simulated']:.1f}", "≥ 2", details
+    details = f"{result['ours']:.0f} / {result['theirs']:.0f} steps per second"
+    yield name + "steps", f"{result['ratio_steps']:.1f}", "≥ 2", details
+    ours, theirs = result["our_simulated_per_second"], result["their_simulated_per_second"]
+    step = result["their_step_seconds"]
+    details = f"{ours:.1f} / {theirs:.1f} simulated seconds per second; their step is {step:g} s"
+    yield name + "simulated time", f"{result['ratio_simulated']:.1f}", "≥ 2", details
 
 
 def _cpu() -> str:

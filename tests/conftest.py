@@ -1,4 +1,4 @@
-"""Shared small real things."""
+"""Shared fixtures."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,14 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture
 def make_env():
-    """Build vector environments that are closed when the test ends."""
-    made = []
+    """Build vectorized environments that are closed when the test ends."""
+    envs = []
 
-    def make(copies: int, task: str = "ThreeCubes", **options) -> TabletopVectorEnv:
+    def make(num_envs: int, task: str = "ThreeCubes", **options) -> TabletopVectorEnv:
         options.setdefault("threads", 2)
-        made.append(TabletopVectorEnv(copies, task, **options))
-        return made[-1]
+        envs.append(TabletopVectorEnv(num_envs, task, **options))
+        return envs[-1]
 
     yield make
-    for env in made:
+    for env in envs:
         env.close()

@@ -23,7 +23,7 @@ def test_no_file_is_longer_than_three_hundred_lines(path):
 def test_every_path_and_link_in_the_docs_exists(page):
     text = page.read_text()
     links = re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", text)
-    named = re.findall(r"`((?:src|docs|tests|benchmarks|recipes)/[\w./-]+)`", text)
+    named = re.findall(r"`((?:src|docs|tests|benchmarks|studies|scripts)/[\w./-]+)`", text)
     for link in links:
         assert (page.parent / link).exists(), f"{page.name} links to {link}"
     for path in named:
@@ -42,6 +42,15 @@ def test_every_option_is_documented():
     text = (ROOT / "docs/tasks.md").read_text()
     for option in EnvOptions.__dataclass_fields__:
         assert f"`{option}`" in text
+
+
+def test_the_tables_of_renamed_things_are_up_to_date(tmp_path):
+    pytest.importorskip("torch")
+    script, page = ROOT / "scripts/upgrade_format.py", tmp_path / "renamed.md"
+    subprocess.run([sys.executable, str(script), "--docs", str(page)], check=True)
+    assert (ROOT / "docs/renamed.md").read_text() == page.read_text(), (
+        "run: python scripts/upgrade_format.py --docs docs/renamed.md"
+    )
 
 
 def test_environments_start_without_torch_matplotlib_or_imageio():
@@ -64,3 +73,30 @@ def test_python_examples_in_the_docs_run(tmp_path, monkeypatch):
             exec(compile(block, str(page), "exec"), {"__name__": "example"})
             blocks += 1
     assert blocks >= 3
+
+
+OLD_WORDS = """
+    restless unrest knower workshop crowd slow_actor slow_critics slow_copies imitate_self
+    actor_rests worst_reward lowest_value clip_gradient target_clip one_coin rehearsal rehearse
+    episodering sitting darkroom camerawork bearings lane lanes eyes telling tells teller told
+    goalform upheld photographed photos chapters examination examine examined shelf
+    shelve relay stranger nobody somebody shall heirs storeys sceneries
+"""
+"""Private words of an earlier version; docs/glossary.md has those of this one."""
+
+
+def test_old_words_stay_out():
+    banned = re.compile(rf"\b({'|'.join(OLD_WORDS.split())})\b", re.IGNORECASE)
+    names = ("src/**/*.py", "tests/**/*.py", "benchmarks/*.py", "studies/*.toml", "docs/**/*.md")
+    pages = [path for pattern in names for path in ROOT.glob(pattern)]
+    pages += [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    excused = {ROOT / "docs/renamed.md", Path(__file__)}  # they list the old words
+    excused |= set((ROOT / "tests/cli").glob("test_main.py"))  # it types old flags
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in pages
+        if path not in excused
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if banned.search(line)
+    ]
+    assert not found, "\n".join(found)

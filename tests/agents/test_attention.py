@@ -1,43 +1,42 @@
-"""What the actor attends to, told about every entity that it was given."""
+"""Attention of the actor's pooling query, reported for every entity."""
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from jostle.agents.build import Shapes  # noqa: E402
+from experiments import observation_spec  # noqa: E402
 from jostle.agents.config import TD3Config  # noqa: E402
 from jostle.agents.td3 import TD3Agent  # noqa: E402
 from jostle.core.entities import Entities  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET  # noqa: E402
-from jostle.nets.crowd import Crowd  # noqa: E402
 
 VIEWS, COUNT, WIDTH = 2, 7, 5
 NETS = pytest.mark.parametrize("net", [FAST_NET, PAPER_NET], ids=["fast", "paper"])
-SHARES = pytest.mark.parametrize("share", [0.3, 0.8, 1.0])
+VISIBLE_FRACTIONS = pytest.mark.parametrize("fraction", [0.3, 0.8, 1.0])
 
 
-def agent(net) -> TD3Agent:
-    sets = (VIEWS, COUNT, WIDTH)
-    made = TD3Agent(net, TD3Config(), Shapes(state=sets, goal=sets), seed=0)
-    made.normalizer.update(random_sets(0.9, seed=5))
-    return made
+def make_agent(net) -> TD3Agent:
+    shape = (VIEWS, COUNT, WIDTH)
+    agent = TD3Agent(net, TD3Config(), observation_spec(shape, shape), seed=0)
+    agent.normalizer.update(random_sets(0.9, seed=5))
+    return agent
 
 
-def random_sets(share: float, seed: int = 0, batch: int = 6) -> Entities:
+def random_sets(fraction: float, seed: int = 0, batch: int = 6) -> Entities:
     rng = torch.Generator().manual_seed(seed)
     values = 3 + 2 * torch.randn(batch, VIEWS, COUNT, WIDTH, generator=rng)
-    visible = torch.rand(batch, VIEWS, COUNT, generator=rng) < share
+    visible = torch.rand(batch, VIEWS, COUNT, generator=rng) < fraction
     visible[:, 0, 2] = True
     return Entities(values * visible[..., None], visible)
 
 
 @NETS
-@SHARES
-def test_attention_is_shared_among_what_is_visible_and_nothing_else(net, share):
-    state, goal = random_sets(share), random_sets(0.6, seed=1)
-    weights = agent(net).attention(state, goal)
+@VISIBLE_FRACTIONS
+def test_attention_sums_to_one_over_visible_entities_and_is_zero_elsewhere(net, fraction):
+    state, goal = random_sets(fraction), random_sets(0.6, seed=1)
+    weights = make_agent(net).attention(state, goal)
     assert weights.shape == (6, VIEWS, COUNT)
     assert (weights[~state.visible.numpy()] == 0).all()
     assert (weights[state.visible.numpy()] > 0).all()
@@ -45,31 +44,31 @@ def test_attention_is_shared_among_what_is_visible_and_nothing_else(net, share):
 
 
 @NETS
-@SHARES
-def test_packing_does_not_mix_up_what_is_attended_to(net, share, monkeypatch):
-    state, goal, looker = random_sets(share), random_sets(0.6, seed=1), agent(net)
-    packed = looker.attention(state, goal)
-    monkeypatch.setattr(Crowd, "packed", lambda crowd: crowd)
-    whole = looker.attention(state, goal)
-    assert np.ptp(whole[state.visible.numpy()]) > 1e-3, "all alike would prove nothing"
-    np.testing.assert_allclose(packed, whole, rtol=1e-3, atol=1e-6)
+@VISIBLE_FRACTIONS
+def test_packing_tokens_does_not_change_the_attention(net, fraction, monkeypatch):
+    state, goal, agent = random_sets(fraction), random_sets(0.6, seed=1), make_agent(net)
+    packed = agent.attention(state, goal)
+    monkeypatch.setattr("jostle.nets.eit.packed", lambda tokens: tokens)
+    unpacked = agent.attention(state, goal)
+    assert np.ptp(unpacked[state.visible.numpy()]) > 1e-3, "equal weights would prove nothing"
+    np.testing.assert_allclose(packed, unpacked, rtol=1e-3, atol=1e-6)
 
 
-def test_attention_follows_its_entity_to_another_row():
-    state, goal, looker = random_sets(0.5), random_sets(0.6, seed=1), agent(FAST_NET)
+def test_attention_follows_an_entity_to_another_row():
+    state, goal, agent = random_sets(0.5), random_sets(0.6, seed=1), make_agent(FAST_NET)
     order = torch.randperm(COUNT, generator=torch.Generator().manual_seed(0))
-    moved = Entities(state.values[:, :, order], state.visible[:, :, order])
-    there = looker.attention(state, goal)[:, :, order.numpy()]
-    np.testing.assert_allclose(looker.attention(moved, goal), there, rtol=1e-3, atol=1e-6)
+    permuted = state.map(lambda array: array[:, :, order])
+    expected = agent.attention(state, goal)[:, :, order.numpy()]
+    np.testing.assert_allclose(agent.attention(permuted, goal), expected, rtol=1e-3, atol=1e-6)
 
 
-def test_nobody_is_attended_to_where_nothing_is_visible():
+def test_attention_is_zero_everywhere_if_nothing_is_visible():
     state, goal = random_sets(0.5), random_sets(0.6, seed=1)
-    dark = Entities(state.values, torch.zeros_like(state.visible))
-    assert (agent(FAST_NET).attention(dark, goal) == 0).all()
+    empty = Entities(state.values, torch.zeros_like(state.visible))
+    assert (make_agent(FAST_NET).attention(empty, goal) == 0).all()
 
 
-def test_a_network_that_does_not_pool_says_so():
+def test_an_actor_that_does_not_pool_refuses_to_report_attention():
     sets = random_sets(1.0)
     with pytest.raises(BadValueError, match="'mlp' does not pool"):
-        agent(MLP_NET).attention(sets, sets)
+        make_agent(MLP_NET).attention(sets, sets)

@@ -1,4 +1,4 @@
-"""Every id keeps Gymnasium's contract and the goal contract."""
+"""Every id follows Gymnasium's interface and its goal convention."""
 
 import warnings
 from dataclasses import replace
@@ -10,19 +10,19 @@ from gymnasium.utils.env_checker import check_env
 
 import jostle  # noqa: F401 - registers the ids
 from jostle.core.errors import BadActionError, BadValueError, UnknownNameError
-from jostle.core.measures import METRICS
+from jostle.core.goal_metric import METRICS
 from jostle.tasks.catalog import TASKS, task_id
 from jostle.tasks.variations import Shape
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_gymnasium_finds_nothing_to_complain_about(name):
-    with warnings.catch_warnings(record=True) as heard:
+def test_the_environment_checker_of_gymnasium_passes(name):
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         env = gym.make(task_id(name), obs_type="both", image_size=32, render_mode="rgb_array")
         check_env(env.unwrapped)
         env.close()
-    assert [str(one.message) for one in heard] == []
+    assert [str(warning.message) for warning in caught] == []
 
 
 RANGES = {name: (task.counts[0], min(task.counts[1], 4)) for name, task in TASKS.items()}
@@ -70,13 +70,13 @@ def test_observations_hold_gripper_and_objects_and_fallen_ones_stay_bounded(make
     assert env.single_observation_space["observation"].contains(observation["observation"][0])
     assert np.abs(observation["achieved_goal"]).max() < 0.6
     assert np.isfinite(reward).all()
-    assert env.fallen().tolist() == [1, 0]
+    assert env.num_fallen().tolist() == [1, 0]
 
 
-def test_a_range_of_objects_pads_rows_and_marks_who_is_present(make_env):
+def test_a_range_of_objects_pads_rows_and_marks_present_objects(make_env):
     env = make_env(20, "NCubes", objects=(1, 3))
     observation, _ = env.reset(seed=0)
-    assert env.reader.columns == ("x", "y", "z", "present")
+    assert env.state_reader.columns == ("x", "y", "z", "present")
     present = observation["observation"][:, 1:, 3]
     assert set(present.sum(1).tolist()) == {1.0, 2.0, 3.0}
     np.testing.assert_array_equal(present, observation["desired_goal"][..., 2])
@@ -92,42 +92,38 @@ def test_pixels_come_without_object_coordinates_in_the_observation(make_env):
     assert {"goal_side", "achieved_goal", "desired_goal"} <= set(observation)
 
 
-def test_a_photograph_shows_the_moment_as_a_goals_picture_would(make_env):
+def test_render_as_goal_shows_the_current_objects_like_a_goal_image(make_env):
     env = make_env(2, "ThreeCubes", obs_type="both", cameras=("front", "side"), threads=1)
     env.reset(seed=4)
-    arrived = [replace(one, start=one.goal) for one in env.episodes]
-    seen, _ = env.reset(options={"episode": arrived})
-    before = env.get_state()["rows"]
-    photo = env.photograph()
-    assert (env.get_state()["rows"] == before).all()
-    assert photo.keys() == {"front", "side"}
-    for name in photo:
-        wanted = seen[f"goal_{name}"]
-        off = np.abs(photo[name].astype(int) - wanted)
-        assert (off > 8).mean() < 1e-3, "cubes have settled by less than a pixel"
-        assert (np.abs(seen[name].astype(int) - wanted) > 8).mean() > 0.01, "the arm is elsewhere"
+    solved = [replace(episode, start=episode.goal) for episode in env.episodes]
+    observation, _ = env.reset(options={"episode": solved})
+    before = env.get_state()["states"]
+    images = env.render_as_goal()
+    assert (env.get_state()["states"] == before).all()
+    assert images.keys() == {"front", "side"}
+    for name in images:
+        goal = observation[f"goal_{name}"].astype(int)
+        assert (np.abs(images[name] - goal) > 8).mean() < 1e-3, "cubes settle by less than a pixel"
+        assert (np.abs(observation[name] - goal) > 8).mean() > 0.01, "the arm is elsewhere"
 
 
-def test_the_goal_picture_shows_the_goal_and_drawing_it_disturbs_nothing(make_env, rng):
-    seen, blind = make_env(2, "ThreeCubes", obs_type="both"), make_env(2, "ThreeCubes")
-    (first, _), (plain, _) = seen.reset(seed=3), blind.reset(seed=3)
+def test_the_goal_image_shows_the_goal_and_does_not_disturb_the_simulation(make_env, rng):
+    env, state_env = make_env(2, "ThreeCubes", obs_type="both"), make_env(2, "ThreeCubes")
+    (first, _), (first_state, _) = env.reset(seed=3), state_env.reset(seed=3)
     for _ in range(5):
         action = rng.uniform(-1, 1, (2, 3))
-        one, two = seen.step(action)[0], blind.step(action)[0]
-        np.testing.assert_array_equal(one["observation"], two["observation"])
-        np.testing.assert_array_equal(one["goal_front"], first["goal_front"])
-    np.testing.assert_array_equal(first["observation"], plain["observation"])
-    # Start an episode whose start is the goal: but for the arm, the frame is the goal picture.
-    episode = seen.episodes[0]
-    solved = type(episode)(
-        episode.task, episode.scene, episode.look, episode.goal, episode.goal, episode.photo
-    )
-    at_goal, _ = seen.reset(options={"episode": solved})
+        observation, state = env.step(action)[0], state_env.step(action)[0]
+        np.testing.assert_array_equal(observation["observation"], state["observation"])
+        np.testing.assert_array_equal(observation["goal_front"], first["goal_front"])
+    np.testing.assert_array_equal(first["observation"], first_state["observation"])
+    # In an episode that starts at its goal the image is the goal image, apart from the arm.
+    solved = replace(env.episodes[0], start=env.episodes[0].goal)
+    at_goal, _ = env.reset(options={"episode": solved})
     lower = slice(70, 128)
     np.testing.assert_allclose(
         at_goal["front"][0, lower].astype(int), at_goal["goal_front"][0, lower], atol=3
     )
-    assert seen.measure.success(at_goal["achieved_goal"], at_goal["desired_goal"]).all()
+    assert env.goal_metric.success(at_goal["achieved_goal"], at_goal["desired_goal"]).all()
 
 
 def test_horizons_follow_the_number_of_objects_and_can_be_set():
@@ -144,12 +140,14 @@ def test_horizons_follow_the_number_of_objects_and_can_be_set():
     assert steps(gym.make("jostle/OneCube-v0", max_episode_steps=7)) == 7
     assert steps(gym.make("jostle/PushT-v0")) == 50
     assert steps(gym.make("jostle/PushT-v0", objects=2)) == 100
-    assert gym.make_vec("jostle/NCubes-v0", num_envs=2, objects=1).limit == 30
-    assert gym.make_vec("jostle/OneCube-v0", num_envs=2, max_episode_steps=12).limit == 12
+    envs = gym.make_vec("jostle/NCubes-v0", num_envs=2, objects=1)
+    assert envs.max_episode_steps == 30
+    envs = gym.make_vec("jostle/OneCube-v0", num_envs=2, max_episode_steps=12)
+    assert envs.max_episode_steps == 12
 
 
 def test_record_video_works(tmp_path):
-    pytest.importorskip("moviepy", reason="Gymnasium's RecordVideo writes films with moviepy")
+    pytest.importorskip("moviepy", reason="Gymnasium's RecordVideo writes videos with moviepy")
     env = gym.make("jostle/OneCube-v0", render_mode="rgb_array", max_episode_steps=3)
     env = gym.wrappers.RecordVideo(env, str(tmp_path), disable_logger=True)
     env.reset(seed=0)
@@ -162,21 +160,21 @@ def test_record_video_works(tmp_path):
 def test_render_shows_the_views_side_by_side():
     env = gym.make("jostle/OneCube-v0", render_mode="rgb_array", render_size=64)
     env.reset(seed=0)
-    frame = env.render()
-    assert frame.shape == (64, 128, 3)
-    assert frame.std() > 10
+    image = env.render()
+    assert image.shape == (64, 128, 3)
+    assert image.std() > 10
     assert env.metadata["render_fps"] == 3
     env.close()
 
 
-def test_autoreset_modes_go_by_enum_name_or_value(make_env):
-    for word in ("DISABLED", "Disabled", gym.vector.AutoresetMode.DISABLED):
-        env = make_env(1, "OneCube", autoreset_mode=word)
+def test_autoreset_modes_are_given_by_enum_name_or_value(make_env):
+    for mode in ("DISABLED", "Disabled", gym.vector.AutoresetMode.DISABLED):
+        env = make_env(1, "OneCube", autoreset_mode=mode)
         assert env.metadata["autoreset_mode"] == gym.vector.AutoresetMode.DISABLED
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "says"),
+    ("options", "error", "message"),
     [
         ({"obs_type": "pixel"}, UnknownNameError, "pixels"),
         ({"cameras": ("frontt",)}, UnknownNameError, "front"),
@@ -190,18 +188,18 @@ def test_autoreset_modes_go_by_enum_name_or_value(make_env):
         ({"obs_type": "pixels", "cameras": ()}, BadValueError, "camera"),
     ],
 )
-def test_wrong_options_are_answered_with_the_right_ones(options, error, says, make_env):
-    with pytest.raises(error, match=says):
+def test_invalid_options_are_refused_with_the_valid_ones(options, error, message, make_env):
+    with pytest.raises(error, match=message):
         make_env(1, "NCubes", **options)
 
 
-def test_gymnasium_passes_our_errors_on():
+def test_gymnasium_passes_on_our_errors():
     with pytest.raises(UnknownNameError, match="arrangement"):
         gym.make("jostle/AdjacentGoals-v0", arrangment="random")
 
 
 @pytest.mark.parametrize(
-    ("action", "says"),
+    ("action", "message"),
     [
         (np.zeros((2, 3)), "shape"),
         (np.zeros((3, 2)), "shape"),
@@ -210,10 +208,10 @@ def test_gymnasium_passes_our_errors_on():
         ("left", "numbers"),
     ],
 )
-def test_wrong_actions_never_reach_physics(action, says, make_env):
+def test_invalid_actions_never_reach_physics(action, message, make_env):
     env = make_env(3, "OneCube")
     observation, _ = env.reset(seed=0)
-    with pytest.raises(BadActionError, match=says):
+    with pytest.raises(BadActionError, match=message):
         env.step(action)
     np.testing.assert_array_equal(env._observe()["observation"], observation["observation"])
 

@@ -1,4 +1,4 @@
-"""Stable-Baselines3's own HER and TD3 run on our environments unmodified."""
+"""HER and TD3 of Stable-Baselines3 run on our environments without changes."""
 
 import gymnasium as gym
 import numpy as np

@@ -14,7 +14,7 @@ if __name__ == "__main__":
     path = HERE / "golden.json"
     old = json.loads(path.read_text()) if path.is_file() else {}
     with tempfile.TemporaryDirectory() as folder:
-        new = everything(Path(folder))
+        new = everything(Path(folder), {part: list(entries) for part, entries in old.items()})
     for part, entries in new.items():
         for name, value in entries.items():
             if old.get(part, {}).get(name) != value:

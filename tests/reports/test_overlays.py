@@ -1,78 +1,85 @@
-"""What an agent finds, drawn over frames of any size."""
+"""Detections drawn over frames of any size."""
 
 import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 
-from jostle.reports.overlays import Found, marked, with_goal, with_state
+from jostle.reports.overlays import FrameDetections, draw_overlay, goal_layout, state_layout
 
-SIDE, PLACE = 64, (255, 140, 0)
+SIDE, CENTER_COLOR = 64, (255, 140, 0)
 VIEWS = {name: np.full((96, 96, 3), 255, np.uint8) for name in ("front", "side")}
 GOALS = {name: np.full((96, 96, 3), 200, np.uint8) for name in ("front", "side")}
 
 
-def found(weights=None) -> Found:
+def detections(weights=None) -> FrameDetections:
     """Three entities in the first view, of which the last is hidden; none in the second."""
-    places = np.array([[(16.0, 16.0), (40.0, 48.0), (50.0, 10.0)]] * 2)
+    positions = np.array([[(16.0, 16.0), (40.0, 48.0), (50.0, 10.0)]] * 2)
     visible = np.array([(True, True, False), (False, False, False)])
-    return Found(places, np.full((2, 3, 2), 6.0), visible, weights, SIDE)
+    return FrameDetections(positions, np.full((2, 3, 2), 6.0), visible, weights, SIDE)
 
 
-def around(picture: np.ndarray, place, reach: float = 10.0) -> np.ndarray:
-    """The surroundings of a place of the agent's frames."""
-    by = len(picture) / SIDE
-    top, left = (np.array(place) + 0.5 - reach) * by
-    side = int(2 * reach * by)
-    return picture[int(top) : int(top) + side, int(left) : int(left) + side]
+def crop(image: np.ndarray, position, half: float = 10.0) -> np.ndarray:
+    """The square around a position in the agent's frames."""
+    factor = len(image) / SIDE
+    top, left = (np.array(position) + 0.5 - half) * factor
+    side = int(2 * half * factor)
+    return image[int(top) : int(top) + side, int(left) : int(left) + side]
+
+
+def count_drawn(image: np.ndarray, index: int) -> int:
+    """Pixels that were drawn around an entity of the first view."""
+    return (crop(image, detections().positions[0, index]) != 255).any(-1).sum()
 
 
 @pytest.mark.parametrize("size", [64, 96, 200, 256])
-def test_marks_are_where_the_agent_found_something_whatever_the_size_of_the_film(size):
+def test_overlays_are_at_the_detections_in_any_size_of_video(size):
     blank = np.full((size, size, 3), 255, np.uint8)
-    picture = marked(blank, found(), 0)
-    assert picture.shape == blank.shape
-    for at, drawn in enumerate((True, True, False)):
-        part = around(picture, found().places[0, at])
-        assert (part != 255).any() == drawn, at
-        if drawn:
-            rows, columns = np.nonzero((part == PLACE).all(-1))
-            middle = np.array((rows.mean(), columns.mean())) + 0.5
-            np.testing.assert_allclose(middle, len(part) / 2, atol=1 + size / SIDE / 2)
-    assert (marked(blank, found(), 1) == 255).all(), "nothing is visible there"
-    assert (blank == 255).all(), "the frame itself stays as it was"
+    image = draw_overlay(blank, detections(), 0)
+    assert image.shape == blank.shape
+    for index, visible in enumerate((True, True, False)):
+        part = crop(image, detections().positions[0, index])
+        assert (part != 255).any() == visible, index
+        if visible:
+            rows, columns = np.nonzero((part == CENTER_COLOR).all(-1))
+            center = np.array((rows.mean(), columns.mean())) + 0.5
+            np.testing.assert_allclose(center, len(part) / 2, atol=1 + size / SIDE / 2)
+    assert (draw_overlay(blank, detections(), 1) == 255).all(), "nothing is visible there"
+    assert (blank == 255).all(), "the frame itself is unchanged"
 
 
-def test_the_entity_with_more_weight_has_the_thicker_box():
+def test_larger_weights_have_thicker_boxes():
     weights = np.array([(0.8, 0.2, 0.0), (0.0, 0.0, 0.0)], np.float32)
     blank = np.full((256, 256, 3), 255, np.uint8)
-    picture = marked(blank, found(weights), 0)
-    much, little = ((around(picture, found().places[0, at]) != 255).any(-1).sum() for at in (0, 1))
-    assert much > 1.5 * little
-    alike = marked(blank, found(np.full((2, 3), 1 / 2, np.float32)), 0)
-    one, two = ((around(alike, found().places[0, at]) != 255).any(-1).sum() for at in (0, 1))
-    assert one == two
+    image = draw_overlay(blank, detections(weights), 0)
+    large, small = (count_drawn(image, index) for index in (0, 1))
+    assert large > 1.5 * small
+    equal = draw_overlay(blank, detections(np.full((2, 3), 1 / 2, np.float32)), 0)
+    assert count_drawn(equal, 0) == count_drawn(equal, 1)
 
 
-def test_no_weight_at_all_can_be_drawn():
-    assert marked(VIEWS["front"], found(np.zeros((2, 3), np.float32)), 0).shape == (96, 96, 3)
+def test_zero_weights_can_be_drawn():
+    image = draw_overlay(VIEWS["front"], detections(np.zeros((2, 3), np.float32)), 0)
+    assert image.shape == (96, 96, 3)
 
 
-def test_layouts_show_all_views_and_goals_over_a_line_of_text():
-    state = with_state(VIEWS, GOALS, found(), "to the goal: 12 mm")
+def test_layouts_show_all_views_and_goals_above_a_caption():
+    state = state_layout(VIEWS, GOALS, detections(), "distance to goal: 12 mm")
     assert state.shape[1] == 2 * 96 + 96 // 2 + 2 * 4
-    goal = with_goal(VIEWS, GOALS, found(), "to the goal: 12 mm")
+    goal = goal_layout(VIEWS, GOALS, detections(), "distance to goal: 12 mm")
     assert goal.shape[1] == 4 * 96 + 3 * 4
-    for picture in (state, goal):
-        assert (picture[-20:] < 128).any()
-        assert (with_state(VIEWS, GOALS, found(), "to the goal: 9 mm") != state).any()
+    for image in (state, goal):
+        assert (image[-20:] < 128).any()
+        assert (state_layout(VIEWS, GOALS, detections(), "distance to goal: 9 mm") != state).any()
 
 
 def test_layouts_take_any_number_of_views_and_odd_sizes():
     names = ("a", "b", "c")
     views = {name: np.full((97, 97, 3), 255, np.uint8) for name in names}
-    three = Found(np.ones((3, 1, 2)), np.ones((3, 1, 2)), np.ones((3, 1), bool), None, SIDE)
-    assert with_state(views, views, three, "").shape[1] == 3 * 97 + 97 // 3 + 3 * 4
-    one = Found(np.ones((1, 1, 2)), np.ones((1, 1, 2)), np.ones((1, 1), bool), None, SIDE)
-    alone = {"a": views["a"]}
-    assert with_state(alone, alone, one, "").shape[1] == 2 * 97 + 4
+    three = FrameDetections(
+        np.ones((3, 1, 2)), np.ones((3, 1, 2)), np.ones((3, 1), bool), None, SIDE
+    )
+    assert state_layout(views, views, three, "").shape[1] == 3 * 97 + 97 // 3 + 3 * 4
+    one = FrameDetections(np.ones((1, 1, 2)), np.ones((1, 1, 2)), np.ones((1, 1), bool), None, SIDE)
+    single = {"a": views["a"]}
+    assert state_layout(single, single, one, "").shape[1] == 2 * 97 + 4

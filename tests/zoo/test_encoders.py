@@ -1,4 +1,4 @@
-"""Encoders on the shelf: found by name, replaced only by better ones, held to their cards."""
+"""Encoders in the zoo: loading by name, promotion, model cards, training queue."""
 
 import json
 import re
@@ -8,28 +8,28 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from promises import hold_encoder_to_card  # noqa: E402
+from model_cards import check_encoder_card  # noqa: E402
 
 from jostle.core.checkpoint import CheckpointError  # noqa: E402
 from jostle.core.errors import BadValueError, UnknownNameError  # noqa: E402
-from jostle.core.rundir import RunDir  # noqa: E402
-from jostle.pretraining.start import begin  # noqa: E402
-from jostle.rollout.collection import Collection  # noqa: E402
-from jostle.rollout.snapshots import Pace, collect  # noqa: E402
-from jostle.zoo import relay as room  # noqa: E402
-from jostle.zoo.agents import agent_for, weights_for  # noqa: E402
-from jostle.zoo.encoders import encoder_for, encoder_weights  # noqa: E402
-from jostle.zoo.keeping_encoders import (  # noqa: E402
-    better,
+from jostle.pretraining.start import start_run  # noqa: E402
+from jostle.rollout.frame_collector import CollectOptions, collect_frames  # noqa: E402
+from jostle.rollout.frame_dataset import FrameDatasetSpec  # noqa: E402
+from jostle.runs.run_dir import RunDir  # noqa: E402
+from jostle.zoo import queue as queue_module  # noqa: E402
+from jostle.zoo.agents import find_weights, load_policy  # noqa: E402
+from jostle.zoo.encoders import find_encoder_file, load_encoder_with_meta  # noqa: E402
+from jostle.zoo.promote_encoders import (  # noqa: E402
+    is_better,
     is_encoder_run,
-    keep_encoder_if_better,
+    promote_encoder,
 )
-from jostle.zoo.relay import Relay, Wanted, read_queue  # noqa: E402
-from jostle.zoo.shelf import agents, encoders, find, shelf  # noqa: E402
+from jostle.zoo.queue import Job, TrainingQueue, read_queue  # noqa: E402
+from jostle.zoo.registry import agents, encoders, find_entry, registry  # noqa: E402
 from synthetic_frames import tiny, write_frames  # noqa: E402
 
 
-def quiet(row) -> None:
+def ignore(row) -> None:
     del row
 
 
@@ -41,166 +41,168 @@ def data(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def run(data, tmp_path_factory) -> RunDir:
     """A finished tiny run of slots."""
-    found = RunDir(tmp_path_factory.mktemp("runs") / "run")
-    begin(tiny(data, "slots", steps=20), found.path, quiet).run()
-    return found
+    finished = RunDir(tmp_path_factory.mktemp("runs") / "run")
+    start_run(tiny(data, "slots", steps=20), finished.path, ignore).run()
+    return finished
 
 
-def test_a_run_goes_onto_the_shelf_with_card_and_curve(run, tmp_path):
-    heard: list[str] = []
-    loss = keep_encoder_if_better("eyes", run, heard.append, tmp_path)
-    entry = find("eyes", tmp_path)
+def test_a_run_is_registered_with_card_and_learning_curve(run, tmp_path):
+    messages: list[str] = []
+    loss = promote_encoder("model", run, messages.append, tmp_path)
+    entry = find_entry("model", tmp_path)
     assert entry.encoder == "slots"
-    assert entry.headline() == "eyes: slots for frames of 32 pixels"
+    assert entry.headline() == "model: slots for frames of 32 pixels"
     card = entry.card.read_text()
     assert f"| validation loss | {loss:.5g} |" in card
     assert "jostle pretrain slots --preset lite" in card
-    assert "model.slots: 10 there, 3 here" in card
+    assert "model.num_slots: 10 there, 3 here" in card
     assert '{"task": "Squares"}' in card
     assert "20 steps, 160 images" in card
     assert str(run.path) not in card
-    assert (tmp_path / "eyes.png").stat().st_size > 5000
-    assert encoders(tmp_path) == shelf(tmp_path)
+    assert (tmp_path / "model.png").stat().st_size > 5000
+    assert encoders(tmp_path) == registry(tmp_path)
     assert agents(tmp_path) == {}
-    assert heard == [f"eyes: kept, validation loss {loss:.5g}"]
+    assert messages == [f"model: registered, validation loss {loss:.5g}"]
 
 
-def test_an_encoder_is_found_by_name_run_and_file(run, tmp_path):
-    keep_encoder_if_better("eyes", run, print, tmp_path)
+def test_an_encoder_is_loaded_by_name_run_and_file(run, tmp_path):
+    promote_encoder("model", run, print, tmp_path)
     states = [
-        encoder_for(word, tmp_path)[0].state_dict()
-        for word in ("eyes", str(run.path), str(run.best))
+        load_encoder_with_meta(name, tmp_path)[0].state_dict()
+        for name in ("model", str(run.path), str(run.best))
     ]
-    for name, tensor in states[0].items():
-        assert all(torch.equal(tensor, other[name]) for other in states[1:])
-    with pytest.raises(UnknownNameError, match="Did you mean 'eyes'"):
-        encoder_weights("eye", tmp_path)
+    for key, tensor in states[0].items():
+        assert all(torch.equal(tensor, other[key]) for other in states[1:])
+    with pytest.raises(UnknownNameError, match="Did you mean 'model'"):
+        find_encoder_file("mode", tmp_path)
     with pytest.raises(CheckpointError, match="holds an agent"):
-        encoder_for(next(iter(agents())))
-    with pytest.raises(CheckpointError, match="which sees but does not act"):
-        agent_for(str(run.path), None)
-    with pytest.raises(UnknownNameError, match="no agent called 'eyes'"):
-        weights_for("eyes")
+        load_encoder_with_meta(next(iter(agents())))
+    with pytest.raises(CheckpointError, match="holds an encoder"):
+        load_policy(str(run.path), None)
+    with pytest.raises(UnknownNameError, match="no agent called 'model'"):
+        find_weights("model")
 
 
 def test_an_encoder_is_replaced_only_by_a_better_one(data, run, tmp_path):
     long, short = run, RunDir(tmp_path / "short")
-    begin(tiny(data, "slots", steps=2), short.path, quiet).run()
-    zoo, heard = tmp_path / "zoo", []
-    keep_encoder_if_better("eyes", short, heard.append, zoo)
-    worse = find("eyes", zoo).weights.read_bytes()
-    kept = keep_encoder_if_better("eyes", long, heard.append, zoo)
-    good = find("eyes", zoo).weights.read_bytes()
-    assert good != worse
-    assert keep_encoder_if_better("eyes", short, heard.append, zoo) == pytest.approx(kept)
-    assert find("eyes", zoo).weights.read_bytes() == good
-    assert "new," in heard[-1]
-    assert not better({"val_loss": 1.0}, {"val_loss": 1.0})
+    start_run(tiny(data, "slots", steps=2), short.path, ignore).run()
+    zoo, messages = tmp_path / "zoo", []
+    promote_encoder("model", short, messages.append, zoo)
+    before = find_entry("model", zoo).weights.read_bytes()
+    best = promote_encoder("model", long, messages.append, zoo)
+    after = find_entry("model", zoo).weights.read_bytes()
+    assert after != before
+    assert promote_encoder("model", short, messages.append, zoo) == pytest.approx(best)
+    assert find_entry("model", zoo).weights.read_bytes() == after
+    assert "new," in messages[-1]
+    assert not is_better({"val_loss": 1.0}, {"val_loss": 1.0})
 
 
-def test_names_of_others_and_unfinished_runs_are_refused(data, run, tmp_path):
-    keep_encoder_if_better("eyes", run, print, tmp_path / "zoo")
+def test_other_kinds_and_unfinished_runs_are_rejected(data, run, tmp_path):
+    promote_encoder("model", run, print, tmp_path / "zoo")
     other = RunDir(tmp_path / "vae")
-    trainer = begin(tiny(data, "vae", steps=4), other.path, quiet)
+    trainer = start_run(tiny(data, "vae", steps=4), other.path, ignore)
     assert is_encoder_run(other)
-    with pytest.raises(BadValueError, match="Nothing was validated yet"):
-        keep_encoder_if_better("eyes", other, print, tmp_path / "zoo")
+    with pytest.raises(BadValueError, match="no validation yet"):
+        promote_encoder("model", other, print, tmp_path / "zoo")
     trainer.run()
-    with pytest.raises(BadValueError, match="'eyes' is slots, not vae"):
-        keep_encoder_if_better("eyes", other, print, tmp_path / "zoo")
+    with pytest.raises(BadValueError, match="'model' is slots, not vae"):
+        promote_encoder("model", other, print, tmp_path / "zoo")
 
 
-def test_a_card_is_checked_against_frames_like_those_learnt_from(tmp_path):
-    wish = Collection(task="TwoCubes", size=32, truth=False)
-    collect(wish, 180, tmp_path / "frames", Pace(copies=5))
+def test_a_wrong_card_is_detected_on_frames_like_those_of_the_training(tmp_path):
+    spec = FrameDatasetSpec(task="TwoCubes", size=32, truth=False)
+    collect_frames(spec, 180, tmp_path / "frames", CollectOptions(num_envs=5))
     run = RunDir(tmp_path / "run")
-    begin(tiny(tmp_path / "frames", "slots", steps=20), run.path, quiet).run()
-    keep_encoder_if_better("eyes", run, print, tmp_path / "zoo")
-    entry = find("eyes", tmp_path / "zoo")
-    hold_encoder_to_card(entry, tmp_path / "check")
+    start_run(tiny(tmp_path / "frames", "slots", steps=20), run.path, ignore).run()
+    promote_encoder("model", run, print, tmp_path / "zoo")
+    entry = find_entry("model", tmp_path / "zoo")
+    check_encoder_card(entry, tmp_path / "check")
     text = entry.card.read_text()
-    entry.card.write_text(re.sub(r"\| pixels \| .*? \|", "| pixels | 1e-3 |", text))
+    entry.card.write_text(
+        re.sub(r"\| reconstruction loss \| .*? \|", "| reconstruction loss | 1e-3 |", text)
+    )
     with pytest.raises(AssertionError):
-        hold_encoder_to_card(entry, tmp_path / "check")
+        check_encoder_card(entry, tmp_path / "check")
 
 
-def make(tmp_path, data, heard, target: float = -1.0) -> Relay:
-    queue = [
-        Wanted(
-            name="eyes", encoder="slots", preset="lite", data=str(data), minutes=9, target=target
-        )
+def make_queue(tmp_path, data, messages, target: float = -1.0) -> TrainingQueue:
+    jobs = [
+        Job(name="model", encoder="slots", preset="lite", data=str(data), minutes=9, target=target)
     ]
-    return Relay(queue, tmp_path / "runs", heard.append, tmp_path / "zoo", threads=1)
+    return TrainingQueue(jobs, tmp_path / "runs", messages.append, tmp_path / "zoo", threads=1)
 
 
-def test_a_pretraining_goes_on_over_turns_and_ends_on_the_shelf(data, tmp_path, monkeypatch):
-    heard: list[str] = []
-    monkeypatch.setattr(room, "recipe", lambda kind, preset: tiny("", kind))
-    relay = make(tmp_path, data, heard)
-    relay.turn(relay.next(), minutes=0.0)  # over after its first step
-    assert "eyes: saved at 1 steps" in heard
-    relay = make(tmp_path, data, heard)  # a new process knows all of it
-    relay.turn(relay.next(), minutes=9)
-    assert any("goes on" in text for text in heard)
-    assert relay.next() is None, "the pretraining came to its end"
-    assert find("eyes", tmp_path / "zoo").encoder == "slots"
-    loss = relay._book()["eyes"]["loss"]
-    assert f"eyes: kept, validation loss {loss:.5g}" in heard
-    book = {"eyes": {"minutes": 0, "loss": loss, "done": False}}
-    (tmp_path / "runs/relay.json").write_text(json.dumps(book))
-    assert relay.next() is not None
-    assert make(tmp_path, data, heard, target=loss).next() is None, "the target is reached"
+def test_a_pretraining_resumes_over_slices_and_is_registered(data, tmp_path, monkeypatch):
+    messages: list[str] = []
+    monkeypatch.setattr(queue_module, "preset", lambda kind, size: tiny("", kind))
+    queue = make_queue(tmp_path, data, messages)
+    queue.run_slice(queue.next(), minutes=0.0)  # ends after its first step
+    assert "model: saved at 1 steps" in messages
+    queue = make_queue(tmp_path, data, messages)  # as in a new process
+    queue.run_slice(queue.next(), minutes=9)
+    assert any("resumes" in text for text in messages)
+    assert queue.next() is None, "the pretraining is finished"
+    assert find_entry("model", tmp_path / "zoo").encoder == "slots"
+    loss = queue._read_state()["model"]["loss"]
+    assert f"model: registered, validation loss {loss:.5g}" in messages
+    state = {"model": {"minutes": 0, "loss": loss, "done": False}}
+    (tmp_path / "runs/queue.json").write_text(json.dumps(state))
+    assert queue.next() is not None
+    assert make_queue(tmp_path, data, messages, target=loss).next() is None, "the target is reached"
 
 
-def test_queues_with_encoders_are_read_and_checked(tmp_path):
+def test_queue_files_with_encoders_are_read_and_checked(tmp_path):
     path, head = tmp_path / "queue.toml", '[[training]]\nname = "a"\nminutes = 1\ntarget = 1\n'
     path.write_text(head + 'encoder = "dlp"\npreset = "lite"\ndata = "frames"')
     assert read_queue(path)[0].encoder == "dlp"
-    for more, error, says in (
+    for lines, error, message in (
         ('encoder = "dpl"\npreset = "lite"\ndata = "x"', UnknownNameError, "Did you mean 'dlp'"),
         ('encoder = "dlp"\npreset = "light"\ndata = "x"', UnknownNameError, "preset of dlp"),
         ('encoder = "dlp"\npreset = "lite"', BadValueError, "lacks the frames"),
-        ('preset = "one-cube-state"\ndata = "x"', BadValueError, "names no encoder"),
+        ('train = "one-cube"\ndata = "x"', BadValueError, "names no encoder"),
     ):
-        path.write_text(head + more)
-        with pytest.raises(error, match=says):
+        path.write_text(head + lines)
+        with pytest.raises(error, match=message):
             read_queue(path)
 
 
-def test_curves_of_agents_and_encoders_share_no_picture(run, tmp_path):
+def test_agents_and_encoders_are_not_plotted_together(run, tmp_path):
     pytest.importorskip("matplotlib")
-    from jostle.reports.curves import draw_curves, read_curve
+    from jostle.reports.learning_curves import plot_learning_curves, read_learning_curve
 
     agent = [{"success": 0.5, "success_fraction": 0.6, "updates": 3, "seconds": 1.0}]
-    with pytest.raises(BadValueError, match="share no axis"):
-        draw_curves({"a": read_curve(run.metrics), "b": agent}, tmp_path / "a.png")
+    with pytest.raises(BadValueError, match="no common axis"):
+        plot_learning_curves(
+            {"a": read_learning_curve(run.metrics), "b": agent}, tmp_path / "a.png"
+        )
 
 
-def test_weights_whose_files_are_damaged_belong_to_nobody(run, tmp_path):
-    keep_encoder_if_better("eyes", run, print, tmp_path)
-    entry = find("eyes", tmp_path)
+def test_damaged_weights_have_no_kind(run, tmp_path):
+    promote_encoder("model", run, print, tmp_path)
+    entry = find_entry("model", tmp_path)
     entry.weights.write_bytes(entry.weights.read_bytes()[:100])
     assert entry.encoder is None
     entry.weights.write_bytes(b"")
     assert entry.encoder is None
 
 
-def test_recall_decides_where_it_was_measured():
-    well, badly = {"val_loss": 2.0, "recall": 0.9}, {"val_loss": 1.0, "recall": 0.8}
-    assert better(well, badly)
-    assert not better(badly, well)
-    assert better({"val_loss": 1.0}, well)
+def test_recall_takes_precedence_over_the_loss():
+    good, bad = {"val_loss": 2.0, "recall": 0.9}, {"val_loss": 1.0, "recall": 0.8}
+    assert is_better(good, bad)
+    assert not is_better(bad, good)
+    assert is_better({"val_loss": 1.0}, good)
 
 
-def test_a_card_tells_how_well_objects_are_found(tmp_path):
+def test_a_card_lists_probe_metrics(tmp_path):
     folder = tmp_path / "one-cube"
-    wish = Collection(task="OneCube", size=32, steps=2, seed=5)
-    collect(wish, 24, folder, Pace(copies=2, threads=1))
-    made = RunDir(tmp_path / "run")
-    begin(tiny(folder, "slots", steps=4), made.path, quiet).run()
-    keep_encoder_if_better("eyes", made, quiet, tmp_path / "zoo", [folder])
-    card = find("eyes", tmp_path / "zoo").card.read_text()
+    spec = FrameDatasetSpec(task="OneCube", size=32, steps=2, seed=5)
+    collect_frames(spec, 24, folder, CollectOptions(num_envs=2, threads=1))
+    probed = RunDir(tmp_path / "run")
+    start_run(tiny(folder, "slots", steps=4), probed.path, ignore).run()
+    promote_encoder("model", probed, ignore, tmp_path / "zoo", [folder])
+    card = find_entry("model", tmp_path / "zoo").card.read_text()
     assert re.search(r"\| probe, one-cube \| recall \d\.\d{3}, ", card)
-    heard: list[str] = []
-    keep_encoder_if_better("eyes", made, heard.append, tmp_path / "zoo", [folder])
-    assert any("mean recall" in line for line in heard)
+    messages: list[str] = []
+    promote_encoder("model", probed, messages.append, tmp_path / "zoo", [folder])
+    assert any("mean recall" in line for line in messages)

@@ -1,1 +1,1 @@
-"""Decide and learn."""
+"""Agents: TD3 and its exploration."""

@@ -1,4 +1,4 @@
-"""Numbers of the learning rule and of exploration."""
+"""Hyper-parameters of TD3 and of exploration."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ from jostle.core.errors import require
 
 @dataclass(frozen=True, kw_only=True)
 class TD3Config:
-    """Twin delayed policy gradient, with the paper's values."""
+    """Twin delayed deep deterministic policy gradient, with the paper's values."""
 
     lr: float = 5e-4
     """Adam step size of the actor."""
@@ -17,47 +17,46 @@ class TD3Config:
     gamma: float = 0.98
     """Discount per environment step."""
     tau: float = 0.05
-    """How far the slow copies move at each of their updates."""
-    slow_copies: Literal["round", "actor-step"] = "round"
-    """When the slow copies move: once per round of episodes (the paper), or at actor steps."""
+    """Polyak coefficient of the target networks."""
+    target_update: Literal["iteration", "actor-step"] = "iteration"
+    """When target networks move: once per iteration of episodes (the paper), or at actor steps."""
     policy_delay: int = 2
     """Critic updates per actor update."""
-    actor_rests: int = 0
-    """Updates in which only the critics learn: for an actor that already knows something."""
-    anchor: float = 0.0
-    """Weight of the squared distance to the actions of the actor that training began with."""
-    imitate_self: float = 0.0
-    """Weight of the squared distance to the actions of the batch that the first critic prefers to
-    the actor's own; 0: the paper's."""
-    gains: bool = False
-    """Whether critics judge what is gained over leaving everything as it is, whose value the reward
-    alone tells; off: the whole value (the paper). What is best stays best."""
+    critic_warmup_updates: int = 0
+    """Updates in which only the critics learn: for an actor that starts from trained weights."""
+    bc_weight: float = 0.0
+    """Weight of the squared distance to the actions of the actor that training started from."""
+    self_imitation_weight: float = 0.0
+    """Weight of the squared distance to those actions of the batch that the first critic prefers
+    to the actor's own (Q-filtered self-imitation); 0: the paper's."""
+    potential_baseline: bool = False
+    """Whether critics predict the gain over leaving everything as it is, whose value the reward
+    alone gives (potential-based shaping); off: the whole value (the paper)."""
     target_noise: float = 0.2
-    """Deviation of the noise on target actions."""
-    target_clip: float = 0.5
-    """Where that noise is cut off."""
+    """Standard deviation of the noise on target actions."""
+    target_noise_clip: float = 0.5
+    """Where that noise is clipped."""
     action_penalty: float = 1.0
     """Weight of the mean squared action in the actor's loss."""
-    batch: int = 512
+    batch_size: int = 512
     """Transitions per update."""
-    worst_reward: float = -2.0
-    """Least reward of a step; targets are clipped to [worst / (1 - gamma), 0]."""
-    clip_gradient: float = 0.0
-    """Largest gradient norm; 0 leaves gradients alone."""
+    reward_min: float = -2.0
+    """Least reward of a step; targets are clipped to [reward_min / (1 - gamma), 0]."""
+    max_grad_norm: float = 0.0
+    """Gradients are clipped to this norm; 0: never."""
     precision: Literal["full", "bf16"] = "full"
-    """Arithmetic of TD3's updates: full, or matrix products in bfloat16, which is faster where the
-    processor knows it. Weights stay full."""
+    """Arithmetic of updates: full, or matrix products in bfloat16, which is faster where the
+    processor supports it. Weights stay full."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot learn."""
+        """Refuse values that cannot learn."""
         require(0 < self.gamma < 1, f"gamma is a discount in (0, 1), not {self.gamma}.")
         require(0 < self.tau <= 1, f"tau lies in (0, 1], not {self.tau}.")
         require(self.lr > 0, f"lr must be positive, not {self.lr}.")
-        require(self.batch >= 1, f"batch must be at least 1, not {self.batch}.")
-        require(self.anchor >= 0, f"anchor must not be negative, not {self.anchor}.")
-        require(
-            self.imitate_self >= 0, f"imitate_self must not be negative, not {self.imitate_self}."
-        )
+        require(self.batch_size >= 1, f"batch_size must be at least 1, not {self.batch_size}.")
+        for name in ("bc_weight", "self_imitation_weight"):
+            value = getattr(self, name)
+            require(value >= 0, f"{name} must not be negative, not {value}.")
         require(
             self.precision in ("full", "bf16"),
             f"precision is 'full' or 'bf16', not '{self.precision}'.",
@@ -65,9 +64,9 @@ class TD3Config:
         require(self.policy_delay >= 1, f"policy_delay is at least 1, not {self.policy_delay}.")
 
     @property
-    def lowest_value(self) -> float:
-        """Least value that is possible at all."""
-        return self.worst_reward / (1 - self.gamma)
+    def q_min(self) -> float:
+        """Least value of a state."""
+        return self.reward_min / (1 - self.gamma)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,35 +74,39 @@ class ExploreConfig:
     """How training actions differ from the actor's."""
 
     epsilon: float = 0.3
-    """Chance of a random action."""
+    """Probability of a random action."""
     sigma: float = 0.2
-    """Deviation of the noise on every action."""
-    approach: float = 0.0
-    """Chance per step to turn to an object drawn at random and head straight for it, and on."""
-    approach_steps: float = 6.0
-    """How long that lasts on average."""
-    spare: bool = False
-    """Whether nobody heads for an object that would soon be pushed over the table's edge."""
-    restless: float = 0.0
-    """Deviation of the noise that stays on when nobody learns: an actor without any can freeze."""
-    one_coin: bool = True
-    """Whether one coin decides for all copies (the paper), or each copy has its own."""
+    """Standard deviation of the noise on every action."""
+    reach_prob: float = 0.0
+    """Probability per step to pick an object at random and move straight towards and through it."""
+    reach_steps: float = 6.0
+    """Mean number of steps of such a move."""
+    reach_avoid_edge: bool = False
+    """Whether such moves leave out objects that would soon be pushed off the table."""
+    eval_noise_std: float = 0.0
+    """Standard deviation of the noise in evaluation and use: without any, an actor can get stuck
+    in a state that it does not change."""
+    per_env_epsilon: bool = False
+    """Whether each environment draws its own random actions, or one draw decides for all (the
+    paper)."""
     decay_from: int = 8000
-    """Episodes after which epsilon and sigma begin to fall."""
+    """Episodes after which epsilon and sigma start to decay."""
     decay_until: int = 16000
     """Episodes after which they have reached half their value."""
 
     def __post_init__(self) -> None:
-        """Refuse chances that are none."""
-        require(0 <= self.epsilon <= 1, f"epsilon lies in [0, 1], not {self.epsilon}.")
-        require(0 <= self.approach <= 1, f"approach lies in [0, 1], not {self.approach}.")
-        require(self.approach_steps >= 1, "approach_steps is at least 1.")
-        require(self.restless >= 0, f"restless must not be negative, not {self.restless}.")
-        require(self.sigma >= 0, f"sigma must not be negative, not {self.sigma}.")
+        """Refuse probabilities outside [0, 1]."""
+        for name in ("epsilon", "reach_prob"):
+            value = getattr(self, name)
+            require(0 <= value <= 1, f"{name} lies in [0, 1], not {value}.")
+        require(self.reach_steps >= 1, "reach_steps is at least 1.")
+        for name in ("sigma", "eval_noise_std"):
+            value = getattr(self, name)
+            require(value >= 0, f"{name} must not be negative, not {value}.")
         require(self.decay_from <= self.decay_until, "decay_from must not exceed decay_until.")
 
     def scale(self, episodes: int) -> float:
         """Factor on epsilon and sigma after so many episodes."""
         span = max(self.decay_until - self.decay_from, 1)
-        done = min(max(episodes - self.decay_from, 0) / span, 1.0)
-        return 1.0 - 0.5 * done
+        progress = min(max(episodes - self.decay_from, 0) / span, 1.0)
+        return 1.0 - 0.5 * progress

@@ -1,9 +1,9 @@
-"""TD3: two critics, a delayed actor, slow copies of all three. The update fits on one screen."""
+"""TD3: twin critics, a delayed actor, target networks of all three. The update fits on a screen."""
 
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -12,69 +12,69 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from jostle.agents.build import Shapes, make_actor, make_critics
+from jostle.agents import weights
+from jostle.agents.base import CPU, BaseAgent, PixelSensor
 from jostle.agents.config import TD3Config
+from jostle.agents.networks import ObservationSpec, make_actor, make_critics, make_normalizer
 from jostle.core.entities import Entities
 from jostle.core.errors import BadValueError, NotFiniteError
-from jostle.nets.bearings import PLACE
 from jostle.nets.config import NetConfig
 from jostle.nets.eit import EITActor
-from jostle.nets.normalize import Normalizer
-from jostle.particles.catalog import Model
-from jostle.replay.sampler import Batch, Moments
+from jostle.replay.batch import Batch, GoalTransition
+from jostle.replay.episodes import Episodes, Trajectory
+
+M = TypeVar("M", bound=nn.Module)
 
 
-class Past(NamedTuple):
-    """What was done in the states of a batch, and what the first critic holds of it."""
-
-    action: Tensor
-    value: Tensor
-
-
-class TD3Agent:
+class TD3Agent(BaseAgent):
     """Acts with an actor, learns with twin critics; normalization is the first layer of all."""
 
     def __init__(
         self,
         net: NetConfig,
         config: TD3Config,
-        shapes: Shapes,
+        spec: ObservationSpec,
         seed: int,
-        judged: Shapes | None = None,
+        sensor: PixelSensor | None = None,
+        eval_noise_std: float = 0.0,
+        device: torch.device = CPU,
     ) -> None:
-        """Build the networks from a seed of their own; critics see `judged` if that is given."""
-        self.config, self.net, self.shapes = config, net, shapes
+        """Build the networks from a seed of their own; critics observe `spec.critic` if given."""
+        super().__init__(net, spec, sensor, eval_noise_std, device)
+        self.config = config
+        critic_config = replace(net, table_xy=False) if spec.critic else net
+        critic_spec = spec.critic or spec
+
+        # Networks, initialized on the CPU so that a seed means the same on every device
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.actor = make_actor(net, shapes)
-            knowing = replace(net, ground=False) if judged else net
-            self.critics = make_critics(knowing, judged or shapes)
-        self.normalizer = _normalizer(net, shapes)
-        self.critic_normalizer = _normalizer(knowing, judged) if judged else self.normalizer
-        """The first layer of critics: the actor's, unless they see true state."""
-        self.slow_actor, self.slow_critics = deepcopy(self.actor), deepcopy(self.critics)
-        self.anchor = deepcopy(self.actor)
-        for still in (self.slow_actor, self.slow_critics, self.anchor):
-            still.requires_grad_(False)
+            self.actor = _move(make_actor(net, spec), device)
+            self.critics = _move(make_critics(critic_config, critic_spec), device)
+        self.normalizer = _move(make_normalizer(net, spec), device)
+        self.critic_normalizer = self.normalizer
+        """First layer of the critics: the actor's, unless they are privileged."""
+        if spec.critic:
+            normalizer = make_normalizer(critic_config, critic_spec)
+            self.critic_normalizer = _move(normalizer, device)
+
+        # Target networks, and the actor that training starts from
+        self.target_actor, self.target_critics = deepcopy(self.actor), deepcopy(self.critics)
+        self.reference_actor = deepcopy(self.actor)
+        for frozen in (self.target_actor, self.target_critics, self.reference_actor):
+            frozen.requires_grad_(False)
+
+        # Optimizers and the noise of target actions
         self.actor_optimizer = _adam(self.actor.parameters(), config.lr)
         self.critic_optimizer = _adam(self.critics.parameters(), config.critic_lr or config.lr)
         self.noise = torch.Generator().manual_seed(seed + 1)
-        self.eyes: Model | None = None
-        """What it sees with; nothing for an agent of true state."""
-        self.cameras: tuple[str, ...] = ()
-        """Through which cameras, in this order."""
-        self.restless = 0.0
-        """Deviation of the noise with which it shall be used."""
-        self.updates = 0
 
     @torch.no_grad()
     def act(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
         """Choose actions without noise, (B, A)."""
-        actions: NDArray[np.float32] = self.actor(
-            self.normalizer(state), self.normalizer(goal)
-        ).numpy()
+        state, goal = (self.normalizer(x.to(self.device)) for x in (state, goal))
+        actions: NDArray[np.float32] = self.actor(state, goal).cpu().numpy()
         if not np.isfinite(actions).all():
-            raise NotFiniteError("The actor gives NaN. The last good checkpoint is kept.")
+            raise NotFiniteError("The actor outputs NaN. The last good checkpoint is kept.")
         return actions
 
     @torch.no_grad()
@@ -82,116 +82,173 @@ class TD3Agent:
         """Weights of the actor's pooling query, (B, V, K): 0 for what is not visible."""
         if not isinstance(self.actor, EITActor):
             raise BadValueError(
-                f"An actor of kind '{self.net.kind}' does not pool its entities by attention. "
-                "Only 'eit' does."
+                f"An actor of architecture '{self.net.arch}' does not pool its entities by "
+                "attention. Only 'eit' does."
             )
+        state, goal = state.to(self.device), goal.to(self.device)
         pooled = self.actor.attention(self.normalizer(state), self.normalizer(goal))  # (B, V*K)
-        weights: NDArray[np.float32] = (pooled.view(state.visible.shape) * state.visible).numpy()
-        return weights
+        attention: NDArray[np.float32] = (
+            (pooled.view(state.visible.shape) * state.visible).cpu().numpy()
+        )
+        return attention
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
-        """Learn from one batch; returns what is worth logging."""
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16"):
+        """Learn from one batch; returns scalars to log."""
+        batch = batch.to(self.device)
+        if self.config.precision == "full":
+            return self._update(batch)
+        with torch.autocast(self.device.type, torch.bfloat16):
             return self._update(batch)
 
     def _update(self, batch: Batch) -> dict[str, Tensor]:
         config = self.config
-        seen, judged = self._both_see(batch)
+        actor_obs, critic_obs = self._normalized(batch)
 
+        # Critic targets
         with torch.no_grad():
             noise = torch.randn(batch.action.shape, generator=self.noise) * config.target_noise
-            noise = noise.clamp(-config.target_clip, config.target_clip)
-            next_action = (self.slow_actor(seen.next_state, seen.goal) + noise).clamp(-1, 1)
-            next_values = self.slow_critics(judged.next_state, judged.goal, next_action)  # (C, B)
-            target = aims(batch, next_values.amin(0), config.lowest_value)
+            noise = noise.clamp(-config.target_noise_clip, config.target_noise_clip)
+            next_action = self.target_actor(actor_obs.next_state, actor_obs.goal)
+            next_action = (next_action + noise.to(self.device)).clamp(-1, 1)
+            next_q = self.target_critics(critic_obs.next_state, critic_obs.goal, next_action)
+            target = td_target(batch, next_q.amin(0), config.q_min)  # (C, B) to (B,)
 
-        values = self.critics(judged.state, judged.goal, batch.action)  # (C, B)
-        critic_loss = F.mse_loss(values, target.expand_as(values), reduction="none").mean(1).sum()
-        self._descend(self.critic_optimizer, critic_loss, self.critics)
-        log = {"critic_loss": critic_loss.detach(), "value": values.detach().mean()}
+        # Critic step
+        q = self.critics(critic_obs.state, critic_obs.goal, batch.action)  # (C, B)
+        critic_loss = F.mse_loss(q, target.expand_as(q), reduction="none").mean(1).sum()
+        self._optimizer_step(self.critic_optimizer, critic_loss, self.critics)
+        log = {"critic_loss": critic_loss.detach(), "q_mean": q.detach().mean()}
 
+        # Delayed actor step and target networks
         self.updates += 1
         if self.updates % config.policy_delay == 0:
-            if self.updates > config.actor_rests:
-                log |= self._improve(seen, judged, Past(batch.action, values[0].detach()))
-            if config.slow_copies == "actor-step":
-                self._follow()
+            if self.updates > config.critic_warmup_updates:
+                log |= self._update_actor(actor_obs, critic_obs, batch.action, q[0].detach())
+            if config.target_update == "actor-step":
+                self._update_targets()
         return log
 
-    def set_pace(self, share: float) -> None:
-        """Scale all step sizes by `share`."""
+    def _update_actor(
+        self, actor_obs: GoalTransition, critic_obs: GoalTransition, action: Tensor, q: Tensor
+    ) -> dict[str, Tensor]:
+        """One actor step; `q` (B,) is the first critic's value of the batch's `action`."""
+        # Deterministic policy gradient through the first critic
+        policy_action = self.actor(actor_obs.state, actor_obs.goal)
+        first = {name: w[:1].detach() for name, w in self.critics.named_parameters()}
+        inputs = (critic_obs.state, critic_obs.goal, policy_action)
+        policy_q = functional_call(self.critics, first, inputs)[0]  # (B,)
+        loss = -policy_q.mean() + self.config.action_penalty * policy_action.square().mean()
+
+        # Behavior cloning of the actor that training started from
+        if self.config.bc_weight > 0:
+            reference = self.reference_actor(actor_obs.state, actor_obs.goal)
+            loss = loss + self.config.bc_weight * (policy_action - reference).square().mean()
+
+        # Self-imitation of better actions. The critic has taken a step between the two values.
+        if self.config.self_imitation_weight > 0:
+            better = (q > policy_q.detach()).to(policy_action.dtype)  # (B,)
+            distance = (policy_action - action).square().mean(-1)
+            loss = loss + self.config.self_imitation_weight * (better * distance).mean()
+        self._optimizer_step(self.actor_optimizer, loss, self.actor)
+        return {"actor_loss": loss.detach(), "action_abs": policy_action.detach().abs().mean()}
+
+    def observe(self, episodes: Episodes) -> None:
+        """Update the normalizers with new states."""
+        self.normalizer.update(_flat_states(episodes.actor))
+        if episodes.critic is not None:
+            self.critic_normalizer.update(_flat_states(episodes.critic))
+
+    def set_lr_scale(self, scale: float) -> None:
+        """Scale all step sizes."""
         config = self.config
         for optimizer, lr in (
             (self.actor_optimizer, config.lr),
             (self.critic_optimizer, config.critic_lr or config.lr),
         ):
             for group in optimizer.param_groups:
-                group["lr"] = lr * share
+                group["lr"] = lr * scale
 
-    def end_round(self) -> None:
-        """Move the slow copies, when they move once per round."""
-        if self.config.slow_copies == "round":
-            self._follow()
+    def end_iteration(self) -> None:
+        """Move the target networks, when they move once per iteration."""
+        if self.config.target_update == "iteration":
+            self._update_targets()
 
-    def _both_see(self, batch: Batch) -> tuple[Moments, Moments]:
-        """What the actor and what the critics are shown of a batch."""
-        moments = Moments(batch.state, batch.goal, batch.next_state)
-        if batch.judged is None:
-            both = Moments(*map(self.normalizer, moments))
-            return both, both
-        true = Moments(*map(self.critic_normalizer, batch.judged))
-        return Moments(*map(self.normalizer, moments)), true
+    def acting_tensors(self) -> dict[str, Tensor]:
+        """Actor and normalizer."""
+        return weights.net_tensors(self)
 
-    def _improve(self, seen: Moments, judged: Moments, past: Past) -> dict[str, Tensor]:
-        """Let the actor climb the first critic, and take over what was done better in the past."""
-        action = self.actor(seen.state, seen.goal)
-        first = {name: w[:1].detach() for name, w in self.critics.named_parameters()}
-        value = functional_call(self.critics, first, (judged.state, judged.goal, action))[0]
-        penalty = action.square().mean()
-        loss = -value.mean() + self.config.action_penalty * penalty
-        if self.config.anchor > 0:
-            away = (action - self.anchor(seen.state, seen.goal)).square().mean()
-            loss = loss + self.config.anchor * away
-        if self.config.imitate_self > 0:
-            better = (past.value > value.detach()).to(action.dtype)  # (B,)
-            apart = (action - past.action).square().mean(-1)
-            loss = loss + self.config.imitate_self * (better * apart).mean()
-        self._descend(self.actor_optimizer, loss, self.actor)
-        return {"actor_loss": loss.detach(), "action_size": action.detach().abs().mean()}
+    def learning_tensors(self) -> dict[str, Tensor]:
+        """Critics and target networks."""
+        return weights.net_tensors(self, weights.critic_nets(self))
 
-    def _descend(self, optimizer: torch.optim.Optimizer, loss: Tensor, net: nn.Module) -> None:
-        if not torch.isfinite(loss):
+    def load_weights(self, tensors: dict[str, Tensor], grow: bool = False) -> None:
+        """Load all networks that the tensors hold; with `grow`, new layers change nothing yet."""
+        weights.load_weights(self, tensors, grow=grow)
+
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Networks, optimizers, noise and counters."""
+        return weights.state_dict(self), {"updates": self.updates}
+
+    def load_state_dict(self, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        weights.load_state_dict(self, tensors)
+        self.updates = int(meta["updates"])
+
+    def _normalized(self, batch: Batch) -> tuple[GoalTransition, GoalTransition]:
+        """Normalized observations of the actor and of the critics."""
+        actor_obs = GoalTransition(*map(self.normalizer, batch.actor))
+        if batch.critic is batch.actor:
+            return actor_obs, actor_obs
+        return actor_obs, GoalTransition(*map(self.critic_normalizer, batch.critic))
+
+    def _optimizer_step(
+        self, optimizer: torch.optim.Optimizer, loss: Tensor, net: nn.Module
+    ) -> None:
+        # On other devices the check would wait for every update: there the log is checked
+        if self.device == CPU and not torch.isfinite(loss):
             raise NotFiniteError(
                 f"The loss is {loss.item()} after {self.updates} updates. The last good checkpoint "
-                "is kept; look at value, critic_loss and action_size in metrics.jsonl."
+                "is kept; look at q_mean, critic_loss and action_abs in metrics.jsonl."
             )
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        if self.config.clip_gradient > 0:
-            nn.utils.clip_grad_norm_(net.parameters(), self.config.clip_gradient)
+        if self.config.max_grad_norm > 0:
+            nn.utils.clip_grad_norm_(net.parameters(), self.config.max_grad_norm)
         optimizer.step()
 
     @torch.no_grad()
-    def _follow(self) -> None:
-        for slow, fast in ((self.slow_actor, self.actor), (self.slow_critics, self.critics)):
-            torch._foreach_lerp_(list(slow.parameters()), list(fast.parameters()), self.config.tau)
+    def _update_targets(self) -> None:
+        """Polyak averaging."""
+        pairs = ((self.target_actor, self.actor), (self.target_critics, self.critics))
+        for target, source in pairs:
+            old: list[Tensor] = list(target.parameters())
+            new: list[Tensor] = list(source.parameters())
+            torch._foreach_lerp_(old, new, self.config.tau)
 
 
-def aims(batch: Batch, next_values: Tensor, lowest: float) -> Tensor:
-    """What critics shall say of a batch, (B,), by what they say of its next states.
+def td_target(batch: Batch, next_q: Tensor, q_min: float) -> Tensor:
+    """Regression targets (B,) of the critics from the values of the next states.
 
-    Where the batch tells what staying is worth, both are gains over that: the value is the sum.
+    With a potential baseline both are gains over the potential: the value is their sum.
     """
-    if batch.staying is None:
-        return (batch.reward + batch.discount * next_values).clamp(lowest, 0)
-    values = batch.reward + batch.discount * (batch.staying.later + next_values)
-    return values.clamp(lowest, 0) - batch.staying.now
+    if batch.potential is None:
+        return (batch.reward + batch.discount * next_q).clamp(q_min, 0)
+    value = batch.reward + batch.discount * (batch.potential.next + next_q)
+    return value.clamp(q_min, 0) - batch.potential.now
 
 
-def _normalizer(net: NetConfig, shapes: Shapes) -> Normalizer:
-    codes = 0 if net.normalize_codes else shapes.codes
-    return Normalizer(shapes.features, plain=PLACE if net.ground else codes)
+def _move(module: M, device: torch.device) -> M:
+    """Move a module to a device, unless it is there."""
+    held = next(iter(module.state_dict().values())).device
+    return module if held == device else module.to(device)
+
+
+def _flat_states(trajectory: Trajectory) -> Entities:
+    """All steps but the last of all episodes as one batch of sets."""
+    states = trajectory.states.map(lambda x: x[:, :-1].reshape(-1, *x.shape[2:]))
+    return states.to_torch()
 
 
 def _adam(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Adam:
-    return torch.optim.Adam(list(parameters), lr=lr, fused=True)
+    trained = list(parameters)
+    return torch.optim.Adam(trained, lr=lr, fused=trained[0].device.type in ("cpu", "cuda"))

@@ -1,4 +1,4 @@
-"""`jostle collect TASK`: frames for learning to see, and what they truly show."""
+"""`jostle collect TASK`: frames with ground truth, for training and probing encoders."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -6,44 +6,46 @@ from pathlib import Path
 import tyro
 from tqdm import tqdm
 
-from jostle.rollout.collection import Collection
-from jostle.rollout.snapshots import Pace, Progress, collect
+from jostle.rollout.frame_collector import CollectOptions, Progress, collect_frames
+from jostle.rollout.frame_dataset import FrameDatasetSpec
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectConfig:
-    """Collect frames of a task into a folder; repeated, it goes on where it stopped."""
+    """Collect frames of a task into a folder; the same command resumes if it is interrupted."""
 
-    collection: tyro.conf.OmitArgPrefixes[Collection]
-    """What to collect."""
-    pace: tyro.conf.OmitArgPrefixes[Pace] = field(default_factory=Pace)
-    """How the work is cut."""
+    dataset: tyro.conf.OmitArgPrefixes[FrameDatasetSpec]
+    """Which frames to collect."""
+    options: tyro.conf.OmitArgPrefixes[CollectOptions] = field(default_factory=CollectOptions)
+    """How to run the collection."""
     frames: int
-    """How many frames of this task the folder shall hold; every camera's picture counts as one."""
+    """Total number of frames of this task in the folder; each camera image counts as one."""
     out: Path
     """Folder for the shards. Tasks may share it if cameras and size are equal."""
 
 
 def run(argv: list[str]) -> None:
-    """Collect with a bar, and say where the frames are."""
+    """Collect with a progress bar, and print where the frames are."""
     config = tyro.cli(CollectConfig, prog="jostle collect", args=argv)
-    found = collect_with_bar(config.collection, config.frames, config.out, config.pace)
-    print(f"{found} frames of {config.collection.task} in {config.out}")
+    total = collect_with_bar(config.dataset, config.frames, config.out, config.options)
+    print(f"{total} frames of {config.dataset.task} in {config.out}")
 
 
-def collect_with_bar(collection: Collection, frames: int, out: Path, pace: Pace) -> int:
-    """Bring a collection to so many frames; says how many there are now."""
+def collect_with_bar(
+    dataset: FrameDatasetSpec, frames: int, out: Path, options: CollectOptions
+) -> int:
+    """Collect until there are `frames` frames; returns how many there are."""
     bar: tqdm | None = None
 
-    def show(total: int, done: int) -> Progress:
+    def start_bar(total: int, done: int) -> Progress:
         nonlocal bar
-        bar = tqdm(total=total, initial=done, desc=collection.task, unit="frame")
+        bar = tqdm(total=total, initial=done, desc=dataset.task, unit="frame")
         return bar.update
 
     try:
-        return collect(collection, frames, out, pace, show)
+        return collect_frames(dataset, frames, out, options, start_bar)
     except KeyboardInterrupt:
-        print(f"\nstopped; the same command goes on. Complete shards are in {out}")
+        print(f"\nstopped; the same command resumes. Complete shards are in {out}")
         raise
     finally:
         if bar is not None:

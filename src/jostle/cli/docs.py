@@ -1,4 +1,4 @@
-"""`jostle docs`: the pictures of the documentation, made from the environments themselves."""
+"""`jostle docs`: images of the documentation, rendered from the environments."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,55 +7,55 @@ import tyro
 from tqdm import tqdm
 
 from jostle.envs.vector import TabletopVectorEnv
-from jostle.reports.films import Frame, beside, save_picture, sheet, titled
+from jostle.reports.video import Frame, contact_sheet, hstack, save_image, with_title
 from jostle.tasks.catalog import TASKS
 
-SHOWN = (
+_SHOWN = (
     ("ThreeCubes", None), ("SixCubes", None), ("AdjacentGoals", None), ("SmallTable", None),
     ("OrderedPush", None), ("PushT", 2), ("Sorting", None), ("Distractors", None),
 )  # fmt: skip
-"""Tasks of the suite picture, with their number of objects."""
+"""Tasks of the overview image, with their number of objects."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocsConfig:
-    """Make the pictures of the documentation."""
+    """Render the images of the documentation."""
 
     out: Path = Path("docs")
-    """The documentation folder; pictures go to its 'pictures'."""
+    """The documentation folder; images go to its 'pictures'."""
     seed: int = 0
-    """Which episode of each task is shown."""
+    """Seed of the episode shown of each task."""
 
 
 def run(argv: list[str]) -> None:
-    """Draw every picture that the documentation names."""
+    """Render every image that the documentation shows."""
     config = tyro.cli(DocsConfig, prog="jostle docs", args=argv)
     folder = config.out / "pictures"
-    made = [save_picture(suite_sheet(config.seed), folder / "tasks.png")]
-    for name, objects in tqdm(SHOWN, desc="tasks"):
-        now, goal = photograph(name, objects, 320, config.seed)
-        made.append(save_picture(beside(*now, *goal), folder / f"{name}.png"))
-    print("\n".join(str(path) for path in made))
+    paths = [save_image(suite_sheet(config.seed), folder / "tasks.png")]
+    for name, objects in tqdm(_SHOWN, desc="tasks"):
+        start, goal = render_episode(name, objects, 320, config.seed)
+        paths.append(save_image(hstack(*start, *goal), folder / f"{name}.png"))
+    print("\n".join(str(path) for path in paths))
 
 
 def suite_sheet(seed: int = 0) -> Frame:
-    """One picture of all tasks: start and goal of each, from the front."""
+    """One image of all tasks: start and goal of each, in the front view."""
     frames, titles = [], []
-    for name, objects in SHOWN:
-        now, goal = photograph(name, objects, 256, seed)
-        frames.append(beside(titled(now[0], "start"), titled(goal[0], "goal")))
+    for name, objects in _SHOWN:
+        start, goal = render_episode(name, objects, 256, seed)
+        frames.append(hstack(with_title(start[0], "start"), with_title(goal[0], "goal")))
         titles.append(name)
-    return sheet(frames, 2, titles)
+    return contact_sheet(frames, 2, titles)
 
 
-def photograph(
+def render_episode(
     name: str, objects: int | None, size: int, seed: int
 ) -> tuple[list[Frame], list[Frame]]:
-    """Draw one episode's start and its goal, each from the front and from the side."""
+    """Render the start and the goal of one episode, each in all views."""
     env = TabletopVectorEnv(1, TASKS[name].name, objects=objects, obs_type="both", image_size=size)
     observation, _ = env.reset(seed=seed)
-    cameras = [camera.name for camera in env.recipe.look.cameras]
-    now = [observation[camera][0] for camera in cameras]
+    cameras = [camera.name for camera in env.episode_sampler.appearance.cameras]
+    start = [observation[camera][0] for camera in cameras]
     goal = [observation[f"goal_{camera}"][0] for camera in cameras]
     env.close()
-    return now, goal
+    return start, goal

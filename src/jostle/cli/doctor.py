@@ -1,4 +1,4 @@
-"""`jostle doctor`: can this machine simulate and draw?"""
+"""`jostle doctor`: check that this machine can simulate and render."""
 
 import os
 import platform
@@ -17,8 +17,8 @@ _OPTIONAL = ("torch", "matplotlib", "imageio")
 
 
 def run(argv: list[str]) -> int:
-    """Print what was found; 0 when all is well, 1 with the cure when not."""
-    tyro.cli(_nothing, prog="jostle doctor", args=argv)
+    """Print versions and checks; returns 0, or 1 if there are problems, which are explained."""
+    tyro.cli(_no_options, prog="jostle doctor", args=argv)
     print(f"python      {platform.python_version()} on {platform.platform()}")
     for package in _PACKAGES:
         print(f"{package:11} {_version(package)}")
@@ -26,13 +26,13 @@ def run(argv: list[str]) -> int:
     print(
         f"cores       {os.cpu_count()}\ngpu         {_gpu()}\ndisk        {free:.0f} GiB free here"
     )
-    ills = [ill for ill in (_simulate(), _draw()) if ill]
+    problems = [problem for problem in (_simulate(), _render()) if problem]
     if free < 1:
-        ills.append("Less than 1 GiB of disk is free: make room before training.")
-    for ill in ills:
-        print(f"\nproblem: {ill}", file=sys.stderr)
-    print("\nall is well" if not ills else f"\n{len(ills)} problem(s)")
-    return 1 if ills else 0
+        problems.append("Less than 1 GiB of disk is free: make room before training.")
+    for problem in problems:
+        print(f"\nproblem: {problem}", file=sys.stderr)
+    print("\nno problems" if not problems else f"\n{len(problems)} problem(s)")
+    return 1 if problems else 0
 
 
 def _version(package: str) -> str:
@@ -46,9 +46,9 @@ def _gpu() -> str:
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return "none found"
-    asked = [tool, "--query-gpu=name", "--format=csv,noheader"]
+    command = [tool, "--query-gpu=name", "--format=csv,noheader"]
     try:
-        answer = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=True)
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (subprocess.SubprocessError, OSError) as error:
         return f"nvidia-smi failed: {error}"
     return answer.stdout.strip().replace("\n", ", ") or "none found"
@@ -61,34 +61,34 @@ def _simulate() -> str | None:
     env.reset(seed=0)
     for _ in range(3):
         env.step(env.action_space.sample())
-    print("physics     one cube stepped three times")
+    print("physics     ok, three steps of one cube")
     return None
 
 
-def _draw() -> str | None:
+def _render() -> str | None:
     from jostle.pixels import backend
-    from jostle.pixels.render import Painter, Shot
-    from jostle.scene.build import build
-    from jostle.scene.cameras import read_cameras
-    from jostle.scene.spec import Look, ObjectSpec, SceneSpec
+    from jostle.pixels.render import Renderer, RenderRequest
+    from jostle.scene.build import compile_scene
+    from jostle.scene.cameras import resolve_cameras
+    from jostle.scene.spec import Appearance, ObjectSpec, SceneSpec
 
     try:
         import numpy as np
 
-        world = build(SceneSpec(objects=(ObjectSpec(),)))
-        painter = Painter(world, 1, (64, 64))
-        look = Look(colors=((1.0, 0.0, 0.0),), cameras=read_cameras(("front",)))
+        compiled = compile_scene(SceneSpec(objects=(ObjectSpec(),)))
+        renderer = Renderer(compiled, 1, (64, 64))
+        appearance = Appearance(colors=((1.0, 0.0, 0.0),), cameras=resolve_cameras(("front",)))
         frame = np.empty((1, 64, 64, 3), np.uint8)
-        painter.paint(Shot(world, world.model.qpos0, look), frame)
-        print(f"drawing     {backend.backend()}: {backend.renderer_name()}")
-        painter.close()
+        renderer.render(RenderRequest(compiled, compiled.model.qpos0, appearance), frame)
+        print(f"rendering   {backend.backend()}: {backend.renderer_name()}")
+        renderer.close()
     except JostleError as error:
-        print("drawing     failed")
+        print("rendering   failed")
         return str(error)
     if frame.std() < 5:
-        return f"The frame that was drawn is blank. {backend.CURE}"
+        return f"The rendered frame is blank. {backend.INSTALL_HINT}"
     return None
 
 
-def _nothing() -> None:
-    """Check versions, cores, GPU, disk, physics and drawing; exit 1 with the cure if needed."""
+def _no_options() -> None:
+    """Check versions, cores, GPU, disk, physics and rendering; exit 1 if there are problems."""

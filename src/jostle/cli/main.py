@@ -1,58 +1,96 @@
-"""The `jostle` command: one verb, one file."""
+"""The `jostle` command: one file per subcommand."""
 
 import importlib
 import os
 import sys
 
+from jostle.cli.old_names import check_flags, new_command
 from jostle.core.catalog import Catalog
-from jostle.core.errors import JostleError
+from jostle.core.errors import JostleError, UnknownNameError
 
-VERBS: Catalog[str] = Catalog(
-    "verb",
+COMMANDS: Catalog[str] = Catalog(
+    "command",
     {
-        "tasks": "List the suite",
-        "film": "Film an agent at work: .mp4 or .gif, and a contact sheet",
-        "evaluate": "Score an agent with the paper's five metrics",
-        "table": "Score many agents on many tasks, beside the paper's numbers",
-        "collect": "Collect frames, and what they truly show, to learn seeing from",
-        "pretrain": "Train an encoder of frames, or go on with a run",
-        "probe": "Measure an encoder against what frames truly show",
-        "train": "Train an agent, or go on with a run",
-        "curves": "Draw the learning curves of runs",
-        "relay": "Go on with the queue of trainings while the cores would idle",
-        "zoo": "List the trained weights that come along",
-        "demo": "Film and score a trained agent on 3-Cubes, photograph every task",
-        "doctor": "Check that this machine can simulate and draw",
-        "docs": "Make the pictures of the documentation",
+        "tasks": "List the tasks",
+        "video": "Record an episode of an agent: .mp4 or .gif, and a contact sheet",
+        "evaluate": "Evaluate agents with the paper's five metrics",
+        "benchmark": "Evaluate many agents on many tasks, beside the paper's results",
+        "collect": "Collect frames with ground truth for encoders",
+        "pretrain": "Train an encoder, or resume a run",
+        "probe": "Measure an encoder against the ground truth of frames",
+        "train": "Train an agent, or resume a run",
+        "plot": "Plot the learning curves of runs",
+        "queue": "Work through a queue of trainings",
+        "zoo": "List, show, add or tune trained models",
+        "demo": "Record and evaluate a trained agent on 3-Cubes, render every task",
+        "doctor": "Check that this machine can simulate and render",
+        "docs": "Render the images of the documentation",
     },
 )
+_EXTRAS = {
+    "torch": "train", "safetensors": "train", "tensorboard": "train", "matplotlib": "report",
+    "imageio": "report", "imageio_ffmpeg": "report", "PIL": "report",
+}  # fmt: skip
+"""Optional packages, and the extra that installs each."""
 
 
 def main() -> None:
-    """Run a verb; 0 done, 1 failed, 2 misuse."""
-    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        print("usage: jostle VERB [options]   (jostle VERB --help tells the options)\n")
-        for verb, summary in VERBS.items():
-            print(f"  {verb:10} {summary}")
-        sys.exit(0 if len(sys.argv) > 1 else 2)
-    if sys.argv[1] == "--version":
-        from jostle import __version__
-
-        print(__version__)
-        return
+    """Run a command; exit code 0 for success, 1 for a failure, 2 for wrong usage."""
+    if len(sys.argv) < 2:
+        _print_usage()
+        sys.exit(2)
+    command, *argv = sys.argv[1:]
     try:
-        verb = sys.argv[1]
-        _ = VERBS[verb]
-        module = importlib.import_module(f"jostle.cli.{verb}")
-        code = module.run(sys.argv[2:]) or 0
+        code = _run(command, argv)
         sys.stdout.flush()
         sys.exit(code)
     except JostleError as error:
         print(f"jostle: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, KeyError | ValueError) else 1)
-    except BrokenPipeError:  # whoever read has seen enough, as `| head` has
+    except BrokenPipeError:  # the reader of the output has closed it, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        print(f"jostle: {_describe(error)}", file=sys.stderr)
+        sys.exit(1)
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRAS:
+            raise
+        install = f"pip install 'jostle[{_EXTRAS[package]}]'"
+        print(f"jostle: '{command}' needs the package {package}: {install}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("\njostle: stopped", file=sys.stderr)
         sys.exit(130)
+
+
+def _run(command: str, argv: list[str]) -> int:
+    if command in ("-V", "--version", "version"):
+        from jostle import __version__
+
+        print(__version__)
+        return 0
+    if command in ("-h", "--help", "help") and not argv:
+        _print_usage()
+        return 0
+    if command == "help":
+        command, argv = argv[0], ["--help"]
+    if command not in COMMANDS and (new := new_command(command)):
+        raise UnknownNameError(f"'{command}' is now '{new}'.")
+    _ = COMMANDS[command]
+    run = importlib.import_module(f"jostle.cli.{command}").run
+    check_flags(argv, run)
+    return run(argv) or 0
+
+
+def _print_usage() -> None:
+    print("usage: jostle COMMAND [options]   (options: jostle COMMAND --help)\n")
+    for command, summary in COMMANDS.items():
+        print(f"  {command:10} {summary}")
+
+
+def _describe(error: OSError) -> str:
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}."

@@ -1,4 +1,4 @@
-"""`jostle probe ENCODER`: will this encoder do? Its numbers and pictures, before any agent."""
+"""`jostle probe ENCODER`: metrics and images of an encoder, before any agent is trained on it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,95 +10,109 @@ from tqdm import tqdm
 
 from jostle.cli.scenes import collect_scenes
 from jostle.core.errors import BadValueError, require
-from jostle.core.rundir import provenance, write_json
-from jostle.probing.looking import Encoder
-from jostle.probing.measure import Study
-from jostle.probing.showing import examples, worst
-from jostle.reports.encoders import Chapter, page, rows_of, summary, table
-from jostle.reports.portraits import gallery, png
-from jostle.rollout.snapshots import Pace
-from jostle.zoo.encoders import encoder_for
+from jostle.core.files import write_json
+from jostle.core.protocols import Encoder
+from jostle.probing.examples import scene_examples, worst_cases
+from jostle.probing.probe import Probe
+from jostle.reports.drawing import gallery, png
+from jostle.reports.encoders import (
+    ProbeSection,
+    html_page,
+    markdown_page,
+    metrics_table,
+    total_by_folder,
+)
+from jostle.rollout.frame_collector import CollectOptions
+from jostle.runs.run_dir import provenance
+from jostle.zoo.encoders import load_encoder_with_meta
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeConfig:
-    """Measure an encoder against what frames truly show."""
+    """Measure an encoder against the ground truth of frames."""
 
     encoder: Annotated[str, tyro.conf.Positional]
-    """Which: a name of the zoo, a run's folder or a file of weights."""
+    """Encoder: a name of the zoo, a run directory or a weights file."""
     data: tuple[Path, ...] = ()
-    """Folders of frames with truth; each is a row of the table."""
+    """Folders of frames with ground truth; each is a row of the table."""
     scenes: Path | None = None
-    """A recipe of folders to measure on, such as recipes/probe.toml; missing ones are collected."""
+    """File that lists frame datasets, such as studies/probe.toml; missing ones are collected."""
     frames_dir: Path = Path("frames/probe")
-    """Where the folders of the recipe are."""
+    """Where the folders of --scenes are."""
     limit: int | None = None
-    """Most scenes to look at in each folder."""
+    """Maximum number of scenes per folder."""
     worst: int = 6
-    """How many of the objects that were seen worst are shown of each folder."""
+    """Number of objects with the largest errors to show of each folder."""
     threads: int = 0
-    """Threads for collecting and encoding; 0 takes one per core."""
+    """Threads for collecting and encoding; 0 means one per core."""
     out: Path | None = None
-    """Write NAME.json, NAME.html, NAME.md and its pictures into this folder."""
+    """Write NAME.json, NAME.html, NAME.md and its images into this folder."""
     name: str | None = None
-    """What to call the encoder; by default the last part of ENCODER."""
+    """Name of the encoder in the results; by default the last part of ENCODER."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Check the values."""
         require(self.threads >= 0, f"threads must be 0 or more, not {self.threads}.")
         require(self.worst >= 0, f"worst must be 0 or more, not {self.worst}.")
 
     @property
     def title(self) -> str:
-        """Name of the encoder, fit for files."""
+        """Name of the encoder, suitable for file names."""
         path = Path(self.encoder)
         return self.name or (path.stem if path.suffix == ".safetensors" else path.name)
 
 
 def run(argv: list[str]) -> None:
-    """Measure on every folder, print the table, write pages if asked."""
+    """Probe on every folder, print the table, and write pages with --out."""
     config = tyro.cli(ProbeConfig, prog="jostle probe", args=argv)
-    model, _ = encoder_for(config.encoder)
+    model, _ = load_encoder_with_meta(config.encoder)
     if config.threads:
         torch.set_num_threads(config.threads)
     folders = [*config.data]
     if config.scenes is not None:
-        folders += collect_scenes(config.scenes, config.frames_dir, Pace(threads=config.threads))
+        folders += collect_scenes(
+            config.scenes, config.frames_dir, CollectOptions(threads=config.threads)
+        )
     if not folders:
         raise BadValueError(
-            "There is nothing to look at. Name folders of frames by --data, or a recipe of them by "
-            "--scenes recipes/probe.toml."
+            "There are no frames. Name folders of frames with --data, or a list of datasets with "
+            "--scenes studies/probe.toml."
         )
-    shown = 2 if len(folders) < 6 else 1
-    chapters = [_chapter(model, one, shown, config) for one in tqdm(folders, desc=config.title)]
-    measured = [chapter.measured for chapter in chapters]
-    print(table(rows_of(measured)))
+    shown = 2 if len(folders) < 6 else 1  # scenes per folder
+    sections = [
+        _section(model, folder, shown, config) for folder in tqdm(folders, desc=config.title)
+    ]
+    print(metrics_table(total_by_folder([section.result for section in sections])))
     if config.out is not None:
-        _write(chapters, f"jostle probe {' '.join(argv)}", config, config.out)
+        _write(sections, f"jostle probe {' '.join(argv)}", config, config.out)
 
 
-def _chapter(model: Encoder, folder: Path, shown: int, config: ProbeConfig) -> Chapter:
-    study = Study.of(model, folder, config.limit)
+def _section(model: Encoder, folder: Path, shown: int, config: ProbeConfig) -> ProbeSection:
+    probe = Probe.run(model, folder, config.limit)
     if config.out is None:
-        return Chapter(study.measured(), (), ())
-    pictures = examples(model, study, shown), worst(model, study, config.worst)
-    return Chapter(study.measured(), *pictures)
+        return ProbeSection(probe.result(), (), ())
+    scenes, failures = scene_examples(model, probe, shown), worst_cases(model, probe, config.worst)
+    return ProbeSection(probe.result(), scenes, failures)
 
 
-def _write(chapters: list[Chapter], made_by: str, config: ProbeConfig, out: Path) -> None:
-    title, measured = config.title, [chapter.measured for chapter in chapters]
+def _write(sections: list[ProbeSection], made_by: str, config: ProbeConfig, out: Path) -> None:
+    title, results = config.title, [section.result for section in sections]
     out.mkdir(parents=True, exist_ok=True)
-    sheets = gallery([(one.measured.name, one.examples, one.worst) for one in chapters])
-    names = {f"{title}{ending}.png": sheet for ending, sheet in sheets.items()}
-    for name, sheet in names.items():
+    # Images
+    sheets = gallery(
+        [(section.result.name, section.examples, section.failures) for section in sections]
+    )
+    images = {f"{title}{suffix}.png": sheet for suffix, sheet in sheets.items()}
+    for name, sheet in images.items():
         (out / name).write_bytes(png(sheet))
+    # Metrics and pages
     content = {
         "encoder": config.encoder,
         "made_by": made_by,
         "provenance": provenance(),
-        "data": [one.to_dict() for one in measured],
+        "data": [result.to_dict() for result in results],
     }
     write_json(out / f"{title}.json", content)
-    (out / f"{title}.md").write_text(summary(title, made_by, measured, list(names)))
-    (out / f"{title}.html").write_text(page(title, made_by, chapters))
+    (out / f"{title}.md").write_text(markdown_page(title, made_by, results, list(images)))
+    (out / f"{title}.html").write_text(html_page(title, made_by, sections))
     print(f"written: {out / title}.html, .md, .json")

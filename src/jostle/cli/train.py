@@ -1,129 +1,80 @@
-"""`jostle train PRESET`: learn; `jostle train --resume RUN`: go on learning."""
+"""`jostle train TASK`: train an agent; `jostle train --resume RUN`: resume a training."""
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
 
 import tyro
-from tqdm import tqdm
 
-from jostle.cli.stopping import Stopper
-from jostle.core.clock import time_told
+from jostle.cli.progress import ProgressBar, train_with_bar
 from jostle.core.errors import BadValueError
-from jostle.presets.catalog import PRESETS
-from jostle.training.experiment import Experiment
-from jostle.training.rounds import Rounds, StopAskedError
-from jostle.training.start import begin, go_on
-from jostle.zoo.agents import teacher_for, weights_for
-from jostle.zoo.encoders import look
+from jostle.presets.axes import Axes
+from jostle.presets.recipes import RECIPES
+from jostle.presets.words import parse_words
+from jostle.training.start import resume_run, start_run
+from jostle.zoo.agents import find_weights, load_teacher
+from jostle.zoo.encoders import load_encoder
 
 _SHOWN = {
-    "success": "success", "train_success": "train", "value": "Q", "critic_loss": "critic",
+    "success": "success", "train_success": "train", "q_mean": "Q", "critic_loss": "critic",
     "imitation_loss": "loss", "best": "best",
 }  # fmt: skip
-"""What the bar has room for, and under which name."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainConfig:
-    """Train a preset; every field of the experiment can be overridden."""
-
-    experiment: tyro.conf.OmitArgPrefixes[Experiment]
-    """What to train."""
-    out: Path = Path("runs")
-    """Folder for runs."""
-    start: Annotated[str | None, tyro.conf.arg(name="from")] = None
-    """Start from the weights of a run, a file or a name of the zoo; memory begins empty."""
-    minutes: float | None = None
-    """Stop cleanly after so many minutes; go on later with --resume."""
+"""Metrics that the bar has room for, and their short names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResumeConfig:
-    """Go on with a run, bit by bit as if it had never stopped."""
+    """Resume a run bit-for-bit, as if it had never stopped."""
 
     resume: Path
     """Folder of the run."""
     minutes: float | None = None
-    """Stop cleanly after so many minutes."""
-
-
-class Bar:
-    """The progress bar, and the clock behind --minutes."""
-
-    def __init__(self, minutes: float | None) -> None:
-        """Start the clock."""
-        self._end = time.monotonic() + 60 * minutes if minutes else None
-        self._stopper = Stopper()
-        self._shown: dict[str, str] = {}
-        self._bar: Any = None
-
-    def __call__(self, row: dict[str, Any]) -> None:
-        """Show a round."""
-        self._shown |= {short: f"{row[key]:.3f}" for key, short in _SHOWN.items() if key in row}
-        self._bar.update(row["env_steps"] - self._bar.n)
-        self._bar.set_postfix(self._shown)
-        if self._end is not None and time.monotonic() > self._end:
-            raise StopAskedError
-        self._stopper.check()
-
-    def watch(self, rounds: Rounds) -> bool:
-        """Train; False when stopped before the end (and saved)."""
-        total, done = rounds.experiment.training.env_steps, rounds.counters["env_steps"]
-        with tqdm(total=total, initial=done, unit="step") as self._bar:
-            try:
-                rounds.run()
-            except StopAskedError:
-                rounds.save()
-                return False
-        return True
-
-
-def _overview() -> str:
-    """How to train, and every preset, by what it reads and how it learns."""
-    lines = [
-        "usage: jostle train PRESET [--field value ...]    train (its fields: PRESET --help)",
-        "       jostle train --resume RUN [--minutes M]    go on with a run",
-        "",
-        "Presets are TASK-READING, or TASK-READING-WAY:",
-    ]
-    for reading in ("state", "pixels"):
-        ways: dict[str, list[str]] = {}
-        for name in PRESETS:
-            task, found, way = name.partition(f"-{reading}")
-            if found:
-                ways.setdefault(way.removeprefix("-"), []).append(task)
-        lines += ["", f"  TASK-{reading}: {', '.join(ways.pop(''))}"]
-        for way, tasks in ways.items():
-            lines.append(f"  TASK-{reading}-{way}: {', '.join(tasks)}")
-    return "\n".join(lines)
+    """Stop after so many minutes and save."""
 
 
 def run(argv: list[str]) -> None:
     """Train until done, stopped or out of time."""
-    if "--resume" in argv:
-        again = tyro.cli(ResumeConfig, prog="jostle train", args=argv)
-        bar, folder = Bar(again.minutes), again.resume
-        rounds = go_on(folder, bar, find=teacher_for)
-    else:
-        if argv and argv[0] in ("-h", "--help"):
-            print(_overview())
-            return
-        if not argv or argv[0].startswith("-"):
-            raise BadValueError(f"Name a preset first.\n\n{_overview()}")
-        default = TrainConfig(experiment=PRESETS[argv[0]])
-        config = tyro.cli(
-            TrainConfig, prog=f"jostle train {argv[0]}", default=default, args=argv[1:]
-        )
-        bar = Bar(config.minutes)
-        folder = config.out / f"{config.experiment.name}-{config.experiment.seed}"
-        weights = None if config.start is None else weights_for(config.start)
-        rounds = begin(config.experiment, folder, bar, weights, teacher_for, look)
-    finished = bar.watch(rounds)
-    if spent := time_told(rounds.rows()):
-        print(f"where the time went: {spent}")
-    if finished:
-        print(f"done: {folder} (best success while training {rounds.counters['best']:.3f})")
-    else:
-        print(f"\nstopped and saved; go on with: jostle train --resume {folder}")
+    if any(word.split("=")[0] == "--resume" for word in argv):
+        resumed = tyro.cli(ResumeConfig, prog="jostle train", args=argv)
+        bar = ProgressBar(resumed.minutes, _SHOWN)
+        trainer = resume_run(resumed.resume, bar, load_teacher=load_teacher)
+        train_with_bar(bar, trainer, resumed.resume, "train")
+        return
+    if argv and argv[0] in ("-h", "--help"):
+        print(_overview())
+        return
+    if not argv or argv[0].startswith("-"):
+        raise BadValueError(f"Name a task first.\n\n{_overview()}")
+    if "--help" in argv or "-h" in argv:
+        print(_axes_help())
+    config = parse_words(argv)
+    experiment = config.experiment
+    bar = ProgressBar(config.minutes, _SHOWN)
+    folder = config.out / f"{experiment.name}-{experiment.seed}"
+    weights = None if config.start is None else find_weights(config.start)
+    trainer = start_run(experiment, folder, bar, weights, config.carry, load_teacher, load_encoder)
+    train_with_bar(bar, trainer, folder, "train")
+
+
+def _axes_help() -> str:
+    """The axes with their defaults."""
+    fields = Axes.__dataclass_fields__
+    flags = [f"  --{name.replace('_', '-')} (default: {fields[name].default})" for name in fields]
+    return "\n".join(("Choices that set the defaults of all other fields:", *flags, ""))
+
+
+def _overview() -> str:
+    """How to train, and the recipes that made the zoo."""
+    lines = [
+        "usage: jostle train TASK [--obs state|pixels] [--size fast|paper]",
+        "                         [--method td3|td3-demos|td3-privileged|dagger]",
+        "                         [--arch eit|smorl|mlp] [--encoder NAME] [--views 1|2]",
+        "                         [--colors fixed|random] [--field value ...]",
+        "                         [--from RUN [--carry actor|all] [--finetune]] [--minutes M]",
+        "       jostle train --resume RUN [--minutes M]     resume a training",
+        "       jostle train TASK --help                    all fields",
+        "",
+        "TASK is a task of 'jostle tasks' (three-cubes), or cubes (one to three), or push-2t.",
+        "",
+        "Recipes of the zoo (each is 'jostle train' with these words):",
+    ]
+    return "\n".join((*lines, *(f"  {words}" for words in RECIPES.values())))

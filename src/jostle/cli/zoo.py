@@ -1,4 +1,4 @@
-"""`jostle zoo list | show NAME | add NAME RUN | tune NAME`: weights that come along."""
+"""`jostle zoo list | show NAME | add NAME RUN | tune NAME`: the pretrained models."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,66 +7,66 @@ from typing import Annotated, Literal
 import tyro
 
 from jostle.core.errors import require
-from jostle.core.rundir import RunDir
-from jostle.zoo.shelf import find, shelf
+from jostle.runs.run_dir import RunDir
+from jostle.zoo.registry import find_entry, registry
 
 
 @dataclass(frozen=True, kw_only=True)
 class ZooConfig:
-    """Look at the weights that come with the package."""
+    """List, show, add or tune the models that come with the package."""
 
-    what: Annotated[Literal["list", "show", "add", "tune"], tyro.conf.Positional] = "list"
-    """list them all, show one card, add the best weights of a run if they are better, or tune how
-    restless an agent is used."""
+    action: Annotated[Literal["list", "show", "add", "tune"], tyro.conf.Positional] = "list"
+    """list all models, show one card, add the best weights of a run if they are better than the
+    registered ones, or tune the evaluation noise of an agent."""
     name: Annotated[str, tyro.conf.Positional] = ""
-    """Whose card to show, whom to tune, or what to call the new weights."""
+    """Name of the model."""
     run: Annotated[Path | None, tyro.conf.Positional] = None
-    """Folder of the run to add."""
+    """Run directory to add."""
     episodes: int = 400
-    """Fixed episodes on which new and old agents are compared."""
+    """Fixed episodes on which new and registered agents are compared."""
     final: bool = False
-    """Take an agent's weights of the last examination instead of those of the best one."""
-    restless: float | None = None
-    """Use added weights with noise of this deviation; as they were trained by default."""
+    """Add the final weights of an agent instead of those with the best evaluation."""
+    eval_noise: float | None = None
+    """Standard deviation of the evaluation noise of the added agent; that of its run by default."""
     levels: tuple[float, ...] = (0.0, 0.02, 0.04, 0.06)
-    """Deviations of noise to try when an agent is tuned."""
+    """Standard deviations of evaluation noise to try with tune."""
     trials: int = 200
-    """Episodes per level, none of which is among those that decide."""
+    """Episodes per noise level; others than the fixed ones that decide."""
     probe: tuple[Path, ...] = ()
-    """Folders of frames with truth on which new and old encoders are compared."""
+    """Folders of frames with ground truth on which new and registered encoders are compared."""
 
 
 def run(argv: list[str]) -> None:
-    """Print the shelf or a card."""
+    """List models or carry out the action."""
     config = tyro.cli(ZooConfig, prog="jostle zoo", args=argv)
-    if config.what == "show":
-        entry = find(config.name)
+    if config.action == "show":
+        entry = find_entry(config.name)
         print(entry.card.read_text())
         print(f"weights: {entry.weights} ({entry.size() / 2**20:.1f} MiB)")
         return
-    if config.what == "add":
-        require(bool(config.name) and config.run is not None, "Say: jostle zoo add NAME RUN.")
+    if config.action == "add":
+        require(bool(config.name) and config.run is not None, "Usage: jostle zoo add NAME RUN.")
         assert config.run is not None
         _add(config, RunDir(config.run))
         return
-    if config.what == "tune":
+    if config.action == "tune":
         from jostle.zoo.tuning import tune
 
         tune(config.name, config.levels, print, trials=config.trials, episodes=config.episodes)
         return
-    held = shelf()
-    for entry in held.values():
+    models = registry()
+    for entry in models.values():
         print(f"{entry.name:32} {entry.size() / 2**20:5.1f} MiB  {entry.headline()}")
-    if not held:
-        print("The shelf is empty.")
+    if not models:
+        print("The zoo is empty.")
 
 
 def _add(config: ZooConfig, run: RunDir) -> None:
-    from jostle.zoo.keeping import keep_if_better, weights_of
-    from jostle.zoo.keeping_encoders import is_encoder_run, keep_encoder_if_better
+    from jostle.zoo.promote import promote_agent, run_weights
+    from jostle.zoo.promote_encoders import is_encoder_run, promote_encoder
 
     if is_encoder_run(run):
-        keep_encoder_if_better(config.name, run, print, folders=config.probe)
+        promote_encoder(config.name, run, print, folders=config.probe)
     else:
-        weights = weights_of(run, config.final, config.restless)
-        keep_if_better(config.name, run, print, episodes=config.episodes, weights=weights)
+        weights = run_weights(run, config.final, config.eval_noise)
+        promote_agent(config.name, run, print, episodes=config.episodes, weights=weights)

@@ -1,1 +1,1 @@
-"""The vocabulary: errors, catalogs, measures. Imports nothing of ours."""
+"""Errors, catalogs, contracts, entities, files: what all packages share. Imports none of them."""

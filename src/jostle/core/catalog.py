@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
-from jostle.core.errors import UnknownNameError
+from jostle.core.errors import BadValueError, UnknownNameError
 
 T = TypeVar("T")
 
@@ -42,3 +42,13 @@ class Catalog(Mapping[str, T], Generic[T]):
     def __len__(self) -> int:
         """Count the entries."""
         return len(self._entries)
+
+
+class Registry(Catalog[T]):
+    """A catalog that users can add to."""
+
+    def register(self, name: str, entry: T) -> None:
+        """Add an entry under a name that is not taken."""
+        if name in self._entries:
+            raise BadValueError(f"There is a {self.kind} called '{name}' already.")
+        self._entries[name] = entry

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from jostle.core.errors import JostleError
-
-FORMAT = "jostle-1"
+from jostle.core.file_format import FORMAT, OLD_FORMAT, UPGRADE
 
 
 class CheckpointError(JostleError, ValueError):
@@ -24,15 +23,15 @@ def save(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> 
     from safetensors.torch import save_file
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.part")
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    part = path.with_name(f".{path.name}.part")
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     try:
-        save_file(plain, fresh, {"format": FORMAT, "meta": json.dumps(meta, sort_keys=True)})
-        with fresh.open("rb") as written:
+        save_file(contiguous, part, {"format": FORMAT, "meta": json.dumps(meta, sort_keys=True)})
+        with part.open("rb") as written:
             os.fsync(written.fileno())
-        fresh.replace(path)
+        part.replace(path)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise CheckpointError(
             f"{path} could not be written ({error}); the previous one is untouched."
         ) from error
@@ -48,17 +47,23 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt") as opened:
             header = opened.metadata() or {}
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        found = header.get("format")
-        if found != FORMAT:
+        version = header.get("format")
+        if version == OLD_FORMAT:
             raise CheckpointError(
-                f"{path} is not of this package or version: it says {found!r}, expected {FORMAT!r}."
+                f"{path} has the old format {OLD_FORMAT}: rewrite it by '{UPGRADE}'."
+            )
+        if version != FORMAT:
+            raise CheckpointError(
+                f"{path} is not of this package or version: it says {version!r}, not {FORMAT!r}."
             )
         return tensors, json.loads(header["meta"])
     except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
         raise CheckpointError(f"{path} is damaged or no checkpoint: {error}.") from error
 
 
-def fill(module: torch.nn.Module, tensors: Mapping[str, Tensor], prefix: str, what: str) -> None:
+def load_into(
+    module: torch.nn.Module, tensors: Mapping[str, Tensor], prefix: str, what: str
+) -> None:
     """Load the tensors under `prefix` into a module; names and shapes must fit exactly."""
     own = module.state_dict()
     given = {
@@ -77,6 +82,31 @@ def fill(module: torch.nn.Module, tensors: Mapping[str, Tensor], prefix: str, wh
     if extra := set(given) - set(own):
         raise CheckpointError(f"The weights of {what} hold more than fits: {sorted(extra)[:3]}.")
     module.load_state_dict(given)
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer, prefix: str) -> dict[str, Tensor]:
+    """The state of an optimizer, by parameter number and key."""
+    return {
+        f"{prefix}{index}.{key}": torch.as_tensor(value)
+        for index, entry in optimizer.state_dict()["state"].items()
+        for key, value in entry.items()
+    }
+
+
+def optimizer_state(
+    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], prefix: str
+) -> dict[str, Any]:
+    """A state dict for an optimizer of what `optimizer_tensors` returned."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith(prefix):
+            index, key = name.removeprefix(prefix).split(".")
+            like = parameters[int(index)]
+            if tensor.shape == like.shape and key != "step":  # the parameter's own memory format
+                tensor = torch.empty_like(like, requires_grad=False).copy_(tensor)
+            state.setdefault(int(index), {})[key] = tensor
+    return {**optimizer.state_dict(), "state": state}
 
 
 def pack_rng(rng: np.random.Generator) -> str:

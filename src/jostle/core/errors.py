@@ -2,7 +2,7 @@
 
 
 class JostleError(Exception):
-    """Anything this package refuses knowingly; the text says what to do about it."""
+    """Anything this package refuses on purpose; the text says what to do about it."""
 
     def __str__(self) -> str:
         """Plain text, also where the builtin (KeyError) would print a quoted repr."""
@@ -10,11 +10,11 @@ class JostleError(Exception):
 
 
 class UnknownNameError(JostleError, KeyError):
-    """A name that no catalog knows."""
+    """A name that is in no catalog."""
 
 
 class BadValueError(JostleError, ValueError):
-    """A value outside what the thing can take."""
+    """A value outside the range that is allowed."""
 
 
 class ImpossibleSceneError(JostleError, ValueError):
@@ -26,11 +26,11 @@ class BadActionError(JostleError, ValueError):
 
 
 class DivergedWarning(UserWarning):
-    """Physics of some copies blew up; they were reset and reported."""
+    """Physics of some environments diverged; their episodes were truncated."""
 
 
-class DrawingError(JostleError, RuntimeError):
-    """No picture can be drawn here; the text names the missing library or setting."""
+class RenderError(JostleError, RuntimeError):
+    """Images cannot be rendered; the text names the missing library or setting."""
 
 
 class FramesError(JostleError, OSError):

@@ -1,9 +1,11 @@
-"""The columns of a latent particle; nobody else slices.
+"""The columns of a latent particle; no other module slices them by number.
 
-The order is that of the paper's released code (y, x, scale y, scale x, depth, features,
-transparency), not that of its text, which puts transparency before the features. Places and scales
-are vertical first. A place is in [-1, 1] where ±1 are the centers of the border pixels; a scale is
-a logit, and its sigmoid is the part of the image's side that the particle covers.
+The order is that of the paper's released code (y, x, scale y, scale x, depth, features, opacity),
+not that of its text, which puts opacity before the features. Positions and scales are vertical
+first. A position is in [-1, 1], where ±1 are the centers of the border pixels; a scale is a logit,
+and its sigmoid is the fraction of the image's side that the particle covers.
+
+Opacity is the paper's transparency z_t: 1 means fully visible.
 """
 
 from collections.abc import Collection
@@ -14,12 +16,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from jostle.core.entities import Entities
+from jostle.core.entities import DEPTH, FEATURES, POSITION, SCALE, Entities, EntityLayout
 from jostle.core.errors import require
 
-_WIDTHS = {"place": 2, "scale": 2, "depth": 1, "transparency": 1}
-ATTRIBUTES = sum(_WIDTHS.values())
-"""Columns besides the features."""
+OPACITY = "opacity"
+"""Group of columns with a particle's opacity."""
+ATTRIBUTES = 6
+"""Columns besides the features: position, scale, depth and opacity."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,15 @@ class Particles:
         )
 
     @staticmethod
-    def join(
-        place: Tensor, scale: Tensor, depth: Tensor, features: Tensor, transparency: Tensor
+    def from_parts(
+        position: Tensor, scale: Tensor, depth: Tensor, features: Tensor, opacity: Tensor
     ) -> "Particles":
-        """Put named parts in order; depth and transparency have no last axis of their own."""
-        parts = (place, scale, depth[..., None], features, transparency[..., None])
+        """Concatenate the attributes; depth and opacity are (..., K), without a last axis."""
+        parts = (position, scale, depth[..., None], features, opacity[..., None])
         return Particles(torch.cat(parts, dim=-1))
 
     @property
-    def place(self) -> Tensor:
+    def position(self) -> Tensor:
         """Center in the image (z_p): vertical, horizontal; (..., K, 2)."""
         return self.values[..., 0:2]
 
@@ -58,46 +61,52 @@ class Particles:
 
     @property
     def boxes(self) -> Tensor:
-        """Size as parts of the image's sides; (..., K, 2)."""
+        """Size as fractions of the image's sides; (..., K, 2)."""
         return self.scale.sigmoid()
 
     @property
     def depth(self) -> Tensor:
-        """Who covers whom (z_d): smaller is in front; (..., K)."""
+        """Depth (z_d): a smaller value is in front; (..., K)."""
         return self.values[..., 4]
 
     @property
     def features(self) -> Tensor:
-        """What it looks like (z_f); (..., K, l)."""
+        """Appearance features (z_f); (..., K, l)."""
         return self.values[..., 5:-1]
 
     @property
-    def transparency(self) -> Tensor:
-        """How much it is there (z_t): 0 is not at all, 1 is fully; (..., K)."""
+    def opacity(self) -> Tensor:
+        """Opacity (the paper's transparency z_t): 0 is absent, 1 is fully visible; (..., K)."""
         return self.values[..., -1]
 
-    def entities(self, threshold: float, hidden: Collection[str] = ("transparency",)) -> Entities:
-        """Entities (..., K, D): those with transparency below `threshold` are not visible.
+    def to_entities(self, threshold: float, dropped: Collection[str] = (OPACITY,)) -> Entities:
+        """Entities (..., K, D'): particles with opacity below `threshold` are not visible.
 
         Args:
-            threshold: Transparency from which on a particle can be seen.
-            hidden: Attributes that are no features of the entity; in the released code that is
-                transparency, which is the mask.
+            threshold: Smallest opacity of a visible particle.
+            dropped: Column groups left out of the entities; the released code drops opacity,
+                which becomes the mask.
         """
-        told = {"scale": self.scale, "depth": self.values[..., 4:5], "features": self.features,
-                "transparency": self.values[..., -1:]}  # fmt: skip
-        shown = [part for name, part in told.items() if name not in hidden]
-        return Entities(torch.cat([self.place, *shown], dim=-1), self.transparency >= threshold)
+        groups = {
+            POSITION: self.position,
+            SCALE: self.scale,
+            DEPTH: self.depth[..., None],
+            FEATURES: self.features,
+            OPACITY: self.opacity[..., None],
+        }
+        kept = [columns for name, columns in groups.items() if name not in dropped]
+        return Entities(torch.cat(kept, dim=-1), self.opacity >= threshold)
 
 
-def pixels_of(values: NDArray[np.float32], side: int) -> NDArray[np.float64]:
-    """Column and row (..., 2) of entities (..., D) in pictures of `side` x `side` pixels.
+def entity_layout(features: int, dropped: Collection[str]) -> EntityLayout:
+    """Columns of the entities that `Particles.to_entities` makes of particles with features."""
+    groups = ((POSITION, 2), (SCALE, 2), (DEPTH, 1), (FEATURES, features), (OPACITY, 1))
+    return EntityLayout(tuple(group for group in groups if group[0] not in dropped))
 
-    The upper left corner of the picture is the origin: a pixel's center lies at half-integers.
+
+def pixel_positions(values: NDArray[np.float32], side: int) -> NDArray[np.float64]:
+    """Column and row (..., 2) of particle entities (..., D) in images of `side` x `side` pixels.
+
+    The upper left corner of the image is the origin: pixel centers lie at half-integers.
     """
     return (values[..., 1::-1].astype(np.float64) + 1) / 2 * (side - 1) + 0.5
-
-
-def shown_width(hidden: Collection[str]) -> int:
-    """Columns of an entity besides the features, without the attributes that are hidden."""
-    return sum(width for name, width in _WIDTHS.items() if name not in hidden)

@@ -9,7 +9,7 @@ class SeedTree:
     """Streams by name: adding one never disturbs the others."""
 
     def __init__(self, seed: int) -> None:
-        """Grow from one integer."""
+        """Derive all streams from one integer."""
         self.seed = seed
 
     def integer(self, name: str) -> int:

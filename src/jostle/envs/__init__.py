@@ -1,1 +1,1 @@
-"""The Gymnasium face."""
+"""Gymnasium environments."""

@@ -1,4 +1,4 @@
-"""Gymnasium ids, from the task catalog, in a loop."""
+"""Gymnasium ids of all tasks in the catalog."""
 
 import gymnasium as gym
 
@@ -14,15 +14,15 @@ def register_all() -> None:
                 id=task_id(name),
                 entry_point="jostle.envs.tabletop:TabletopEnv",
                 vector_entry_point="jostle.envs.vector:TabletopVectorEnv",
-                max_episode_steps=_limit(task),
+                max_episode_steps=_time_limit(task),
                 kwargs={"task": name},
             )
 
 
-def _limit(task: Task) -> int | None:
-    """Horizon for Gymnasium's own time limit, which can cut an episode short but not extend it.
+def _time_limit(task: Task) -> int | None:
+    """Horizon for Gymnasium's own time limit, which can shorten an episode but not extend it.
 
-    Where more objects mean a longer horizon than the usual one, the environment keeps the time.
+    Where more objects mean a longer horizon than the default one, the environment truncates.
     """
-    usual = task.horizon(task.objects)
-    return usual if usual == task.horizon(task.counts[1]) else None
+    default = task.horizon(task.objects)
+    return default if default == task.horizon(task.counts[1]) else None

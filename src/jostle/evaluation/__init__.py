@@ -1,1 +1,1 @@
-"""Examining agents."""
+"""Evaluation of agents on fixed episodes."""

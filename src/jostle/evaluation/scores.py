@@ -1,4 +1,4 @@
-"""Scores that were once measured: kept beside a table, so that only what is new is played."""
+"""Cache of evaluation results beside a table, so that only new rows are evaluated."""
 
 import hashlib
 import json
@@ -8,33 +8,33 @@ from typing import Any
 
 from jostle.core.errors import BadValueError
 
-_KEY = ("weights", "task", "wanted_objects", "colors", "episodes")
+_KEY = ("weights", "task", "requested_objects", "colors", "episodes")
 
 
 def digest(weights: Path) -> str:
-    """Name weights by what they are, whatever they are called."""
+    """Content hash of a weights file, independent of its name."""
     return hashlib.sha256(weights.read_bytes()).hexdigest()[:12]
 
 
-def key(row: dict[str, Any]) -> tuple[Any, ...]:
-    """What makes two rows the same measurement."""
+def cache_key(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Key under which a row is cached: rows with equal keys are the same measurement."""
     return tuple(row[name] for name in _KEY)
 
 
 def read_scores(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Rows that a table has measured before; none if there is no such file."""
+    """Read cached rows by their keys; none if there is no such file."""
     if not path.is_file():
         return {}
     try:
-        return {key(row): row for row in json.loads(path.read_text())["rows"]}
+        return {cache_key(row): row for row in json.loads(path.read_text())["rows"]}
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise BadValueError(
-            f"{path} holds no scores of a table ({error}). Move it away, or play all rows anew "
-            "with --afresh."
+            f"{path} is not a results cache ({error}). Move it away, or evaluate all rows again "
+            "with --no-cache."
         ) from error
 
 
 def write_scores(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Keep rows for the next time."""
+    """Write rows to the cache."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"rows": list(rows)}, indent=1) + "\n")

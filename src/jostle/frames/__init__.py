@@ -1,1 +1,1 @@
-"""Frames on disk: append-only shards, a manifest with hashes, readers that need only numpy."""
+"""Frames on disk: append-only shards, a manifest with hashes, and readers that need only numpy."""

@@ -1,4 +1,4 @@
-"""What a folder of frames holds, as one JSON file that is always written last."""
+"""The manifest of a folder of frames: one JSON file that is always written last."""
 
 import hashlib
 import json
@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from jostle.core.errors import FramesError
-from jostle.core.rundir import write_json
+from jostle.core.files import write_json
 
 FORMAT = 1
-"""Version of the folder's format; a reader refuses any other."""
-NAME = "manifest.json"
-_AGAIN = "Collect again into an empty folder."
+"""Version of the folder's format; readers refuse any other."""
+MANIFEST_NAME = "manifest.json"
+_HINT = "Collect again into an empty folder."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What all scenes of a folder share."""
+    """Cameras and size of frames, the same for all scenes of a folder."""
 
     cameras: tuple[dict[str, Any], ...]
     """Name, position, target and field of view of each camera."""
@@ -36,8 +36,8 @@ class Layout:
         """Shape of one scene, (V, H, W, 3)."""
         return (self.views, *self.size, 3)
 
-    def words(self) -> str:
-        """Say it in words."""
+    def describe(self) -> str:
+        """Describe the layout in error messages."""
         names = ", ".join(camera["name"] for camera in self.cameras)
         height, width = self.size
         return f"cameras {names} of {height} x {width} pixels{' with shadows' * self.shadows}"
@@ -61,89 +61,93 @@ class Shard:
     first_episode: int
     """Number of its first episode within the collection."""
     episodes: int
-    """How many episodes it holds."""
+    """Number of episodes."""
     scenes: int
-    """How many scenes (moments, each seen by all cameras) it holds."""
+    """Number of scenes; a scene is one step, rendered from all cameras."""
     files: dict[str, FileEntry]
-    """By stream: frames, scenes and, if truth was asked for, masks and truth."""
+    """By stream: frames, scenes and, with ground truth, masks and truth."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """The folder's table of contents."""
+    """Contents of a folder. The names of its fields are the keys of the JSON file."""
 
     layout: Layout
-    """Cameras and size: the same everywhere."""
+    """Cameras and size, the same everywhere."""
     palette: tuple[tuple[float, float, float], ...] = ()
-    """All colors objects may have; color numbers count through this list."""
+    """All colors that objects may have; color indices refer to this list."""
     collections: tuple[dict[str, Any], ...] = ()
-    """What was asked for, one entry per different call: task, objects, policy, seed, ..."""
+    """One entry per frame dataset. Its `asked` is the dataset's identity: task, policy, seed..."""
     shards: tuple[Shard, ...] = ()
     """In the order they were written."""
     format: int = field(default=FORMAT)
     """Version of the format."""
 
     def write(self, folder: Path) -> None:
-        """Write at once or not at all."""
-        write_json(folder / NAME, asdict(self))
+        """Write atomically."""
+        write_json(folder / MANIFEST_NAME, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
-        """Read, and say what is wrong if that fails."""
-        path = folder / NAME
+        """Read the manifest of a folder, or say what is wrong with it."""
+        path = folder / MANIFEST_NAME
         if not path.is_file():
-            raise FramesError(_absent(folder))
+            raise FramesError(_why_missing(folder))
         try:
-            found = json.loads(path.read_text())
-            version = found["format"]
+            content = json.loads(path.read_text())
+            version = content["format"]
             if version == FORMAT:
-                return _parse(found)
+                return _parse(content)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FramesError(
-                f"{path} is no manifest of frames ({type(error).__name__}: {error}). {_AGAIN}"
+                f"{path} is not a manifest of frames ({type(error).__name__}: {error}). {_HINT}"
             ) from error
         raise FramesError(
             f"The frames in {folder} have format {version}, but this version reads format "
-            f"{FORMAT}. {_AGAIN}"
+            f"{FORMAT}. {_HINT}"
         )
 
 
 def plain(value: Any) -> Any:
-    """Pass a value through JSON, so that it equals what will be read back."""
+    """Convert a value to JSON and back, so that it equals what will be read from the file."""
     return json.loads(json.dumps(value))
 
 
-def digest(path: Path) -> str:
+def file_hash(path: Path) -> str:
     """Hash of a file's content."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _absent(folder: Path) -> str:
+def _why_missing(folder: Path) -> str:
+    """Explain why a folder has no manifest."""
     if not folder.is_dir():
         return f"There are no frames in {folder}: no such folder. Make some with 'jostle collect'."
-    begun = any(folder.glob("*.npy*")) or any(folder.glob(".*.part"))
-    if begun:
+    started = any(folder.glob("*.npy*")) or any(folder.glob(".*.part"))
+    if started:
         return (
-            f"The collection in {folder} broke off before its first shard was complete "
-            f"({NAME} is missing). Repeat the same 'jostle collect'."
+            f"The collection in {folder} was interrupted before its first shard was complete "
+            f"({MANIFEST_NAME} is missing). Repeat the same 'jostle collect'."
         )
-    return f"There are no frames in {folder}: {NAME} is missing. Make some with 'jostle collect'."
+    return (
+        f"There are no frames in {folder}: {MANIFEST_NAME} is missing. Make some with "
+        "'jostle collect'."
+    )
 
 
-def _parse(found: dict[str, Any]) -> Manifest:
-    layout = found["layout"]
-    shards = [
-        Shard(**{**one, "files": {key: FileEntry(**it) for key, it in one["files"].items()}})
-        for one in found["shards"]
-    ]
+def _parse(content: dict[str, Any]) -> Manifest:
+    layout = content["layout"]
+    shards = []
+    for shard in content["shards"]:
+        files = {stream: FileEntry(**entry) for stream, entry in shard["files"].items()}
+        shards.append(Shard(**{**shard, "files": files}))
     return Manifest(
         layout=Layout(
             cameras=tuple(layout["cameras"]),
             size=(layout["size"][0], layout["size"][1]),
             shadows=layout["shadows"],
         ),
-        palette=tuple((red, green, blue) for red, green, blue in found["palette"]),
-        collections=tuple(found["collections"]),
+        palette=tuple((red, green, blue) for red, green, blue in content["palette"]),
+        collections=tuple(content["collections"]),
         shards=tuple(shards),
     )

@@ -1,4 +1,4 @@
-"""One kind of file over all shards, as a single long array that stays on the disk."""
+"""One kind of file over all shards, as a single long array that stays on disk."""
 
 from pathlib import Path
 from typing import Any
@@ -7,20 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.core.errors import FramesError, require
-from jostle.frames.manifest import FileEntry, Manifest, digest
+from jostle.frames.manifest import FileEntry, Manifest, file_hash
 
-_CURE = "Collect again into an empty folder."
+_HINT = "Collect again into an empty folder."
 
 
 class Stream:
-    """Rows of one stream, read through memory maps; only what is asked for enters memory."""
+    """Rows of one stream, read through memory maps; only requested rows enter memory."""
 
     def __init__(self, folder: Path, manifest: Manifest, name: str) -> None:
         """Open every shard that has this stream; sizes are checked, hashes are not."""
-        self.shards = [number for number, one in enumerate(manifest.shards) if name in one.files]
-        files = [manifest.shards[number].files[name] for number in self.shards]
-        self._maps = [_open(folder, one) for one in files]
-        self.lengths = np.array([len(one) for one in self._maps], np.int64)
+        shards = manifest.shards
+        self.shards = [number for number, shard in enumerate(shards) if name in shard.files]
+        self._maps = [_open(folder, shards[number].files[name]) for number in self.shards]
+        self.lengths = np.array([len(array) for array in self._maps], np.int64)
         self._ends = np.cumsum(self.lengths)
 
     def __len__(self) -> int:
@@ -32,30 +32,31 @@ class Stream:
         """The shards' arrays, in order."""
         return list(self._maps)
 
-    def pieces(self, indices: Any) -> tuple[NDArray[np.int64], list[tuple[Any, NDArray[Any]]]]:
-        """Find rows.
+    def read(self, indices: Any) -> tuple[NDArray[np.int64], list[tuple[Any, NDArray[Any]]]]:
+        """Read rows by index.
 
         Returns:
-            The checked indices (B,), and for each shard concerned: where in the answer its rows
+            The checked indices (B,), and for each shard concerned: where in the result its rows
             go, and the rows themselves.
         """
-        wanted = np.atleast_1d(np.asarray(indices))
+        requested = np.atleast_1d(np.asarray(indices))
+        integers = np.issubdtype(requested.dtype, np.integer) or not requested.size
         require(
-            wanted.ndim == 1 and (np.issubdtype(wanted.dtype, np.integer) or not wanted.size),
-            f"Rows are asked for by a list of whole numbers, not by {wanted.dtype} {wanted.shape}.",
+            requested.ndim == 1 and integers,
+            f"Indices are a list of integers, not {requested.dtype} of shape {requested.shape}.",
         )
-        wanted = wanted.astype(np.int64)
+        requested = requested.astype(np.int64)
         require(
-            bool(((wanted >= 0) & (wanted < len(self))).all()),
-            f"There are {len(self)} rows, numbered from 0; some of those asked for are beyond.",
+            bool(((requested >= 0) & (requested < len(self))).all()),
+            f"There are {len(self)} rows, numbered from 0; some indices are out of range.",
         )
-        which = np.searchsorted(self._ends, wanted, side="right")
+        owner = np.searchsorted(self._ends, requested, side="right")
         starts = self._ends - self.lengths
-        found = []
-        for shard in np.unique(which).tolist():
-            where = np.flatnonzero(which == shard)
-            found.append((where, self._maps[shard][wanted[where] - starts[shard]]))
-        return wanted, found
+        parts = []
+        for shard in np.unique(owner).tolist():
+            where = np.flatnonzero(owner == shard)
+            parts.append((where, self._maps[shard][requested[where] - starts[shard]]))
+        return requested, parts
 
 
 def verify(folder: Path, manifest: Manifest) -> None:
@@ -63,25 +64,25 @@ def verify(folder: Path, manifest: Manifest) -> None:
     for shard in manifest.shards:
         for entry in shard.files.values():
             _check_size(folder, entry)
-            if digest(folder / entry.name) != entry.sha256:
+            if file_hash(folder / entry.name) != entry.sha256:
                 raise FramesError(
-                    f"{folder / entry.name} is damaged: its hash is not the manifest's. {_CURE}"
+                    f"{folder / entry.name} is damaged: its hash is not the manifest's. {_HINT}"
                 )
 
 
 def _check_size(folder: Path, entry: FileEntry) -> None:
     path = folder / entry.name
     if not path.is_file():
-        raise FramesError(f"{path} is missing, though the manifest names it. {_CURE}")
+        raise FramesError(f"{path} is missing, though the manifest lists it. {_HINT}")
     size = path.stat().st_size
     if size != entry.bytes:
-        raise FramesError(f"{path} has {size} bytes instead of {entry.bytes}. {_CURE}")
+        raise FramesError(f"{path} has {size} bytes instead of {entry.bytes}. {_HINT}")
 
 
 def _open(folder: Path, entry: FileEntry) -> NDArray[Any]:
     _check_size(folder, entry)
     try:
-        found: NDArray[Any] = np.load(folder / entry.name, mmap_mode="r", allow_pickle=False)
+        array: NDArray[Any] = np.load(folder / entry.name, mmap_mode="r", allow_pickle=False)
     except ValueError as error:
-        raise FramesError(f"{folder / entry.name} cannot be read ({error}). {_CURE}") from error
-    return found
+        raise FramesError(f"{folder / entry.name} cannot be read ({error}). {_HINT}") from error
+    return array

@@ -1,1 +1,1 @@
-"""Tensors to tensors: attention, the Entity Interaction Transformer, and its rivals."""
+"""Networks: the Entity Interaction Transformer, and the baselines SMORL and MLP."""

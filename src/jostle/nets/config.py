@@ -1,4 +1,4 @@
-"""Sizes of the networks."""
+"""Architecture and sizes of the networks."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,78 +10,99 @@ from jostle.core.errors import require
 class NetConfig:
     """Which network, and how large; the defaults are the paper's."""
 
-    kind: Literal["eit", "smorl", "mlp"] = "eit"
-    """Entity Interaction Transformer, SMORL's attention net, or an unstructured MLP."""
-    width: int = 64
-    """Embedding of an entity."""
+    arch: Literal["eit", "smorl", "mlp"] = "eit"
+    """Entity Interaction Transformer, SMORL's attention network, or an unstructured MLP."""
+    embed_dim: int = 64
+    """Size of an entity's embedding."""
     heads: int = 8
     """Attention heads."""
-    embed_hidden: tuple[int, ...] = ()
-    """Hidden layers of an MLP beside the linear embedding of an entity, for features that say
-    something only together, as appearance does of a heading; none: the paper's."""
+    embed_mlp: tuple[int, ...] = ()
+    """Hidden layers of an MLP that is added to the linear embedding of an entity, for inputs that
+    have a meaning only together, such as the appearance features that show a heading; none: the
+    paper's."""
     block_hidden: tuple[int, ...] = (256, 256)
-    """Hidden layers of each block's MLP."""
+    """Hidden layers of the MLP in each transformer block."""
     head_hidden: tuple[int, ...] = (256, 256, 256)
     """Hidden layers of the output MLP."""
     action_entity: bool = True
-    """Whether the critic sees the action as one more entity (off: appended after pooling)."""
+    """Whether the critic gets the action as one more entity (off: appended after pooling)."""
     goal_conditioning: bool = True
-    """Whether goals are attended to (off: an ablation)."""
-    tied_start: float = 0.0
-    """Above 0, cross-attention starts by matching like with like, sharpened by this factor."""
-    critics: Literal["same", "mlp"] = "same"
-    """Kind of the critics: as the actor, or unstructured (cheaper; the actor keeps its freedom)."""
-    rounds: int = 1
-    """How often the triple self, cross, self attention is repeated."""
-    bearings: int = 0
-    """Wavelengths by which attention sees where one entity lies from another; 0: the paper's."""
-    ground: bool = False
-    """Whether attention also sees bearings on the table, across views, by the cameras' calibration;
-    for particles with bearings."""
-    tells: int = 0
-    """Numbers that an actor says beside its action, for imitation to correct: what objects have
-    achieved and what is desired of them, one object after the other. Nothing acts on them."""
-    action_place: bool = False
-    """Whether the action entity stands where the gripper would be; for true state with bearings."""
-    normalize_codes: bool = True
-    """Whether identity codes are normalized like coordinates, as the original does."""
+    """Whether entities attend to goals (off: an ablation)."""
+    tied_qk_init: float = 0.0
+    """Above 0, cross-attention is initialized with equal query and key maps, scaled by this factor,
+    so that entities attend to goals that resemble them."""
+    critic_arch: Literal["same", "mlp"] = "same"
+    """Architecture of the critics: the actor's, or an unstructured MLP, which is cheaper."""
+    num_layers: int = 1
+    """How often self-, cross- and self-attention are repeated."""
+    relative_positions: int = 0
+    """Fourier bands of the relative positions that attention adds to keys and values; 0: no
+    relative positions (the paper)."""
+    table_xy: bool = False
+    """Whether attention also gets relative positions on the table, across views, by the cameras'
+    calibration; for particles, with relative_positions above 0."""
+    aux_targets: int = 0
+    """Numbers that the actor predicts beside its action, trained by imitation only: the achieved
+    and the desired goal of each object, one object after the other."""
+    action_token_position: bool = False
+    """Whether the action entity has a position, where the gripper would be after the action; for
+    true state, with relative_positions above 0."""
+    normalize_object_ids: bool = True
+    """Whether object ids are normalized like coordinates (the original code)."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes that cannot be."""
-        require(self.kind in ("eit", "smorl", "mlp"), f"There is no network '{self.kind}'.")
+        """Refuse impossible values."""
         require(
-            self.width > 0 and self.heads > 0 and self.width % self.heads == 0,
-            f"width ({self.width}) must be a positive multiple of heads ({self.heads}).",
-        )
-        require(self.critics in ("same", "mlp"), f"There are no critics '{self.critics}'.")
-        require(self.rounds >= 1, f"rounds must be at least 1, not {self.rounds}.")
-        require(
-            not self.action_place or (self.bearings > 0 and self.action_entity),
-            "action_place needs bearings above 0 and an action entity.",
+            self.arch in ("eit", "smorl", "mlp"),
+            f"arch is 'eit', 'smorl' or 'mlp', not '{self.arch}'.",
         )
         require(
-            not self.ground or (self.bearings > 0 and self.kind == "eit" and not self.action_place),
-            "ground is for an 'eit' with bearings above 0 and without action_place.",
+            self.embed_dim > 0 and self.heads > 0 and self.embed_dim % self.heads == 0,
+            f"embed_dim ({self.embed_dim}) must be a positive multiple of heads ({self.heads}).",
         )
-        require(self.tells >= 0, f"tells must not be negative, not {self.tells}.")
-        require(not self.tells or self.kind == "eit", "Only an 'eit' tells what it sees.")
-        require(self.bearings >= 0, f"bearings must not be negative, not {self.bearings}.")
+        require(
+            self.critic_arch in ("same", "mlp"),
+            f"critic_arch is 'same' or 'mlp', not '{self.critic_arch}'.",
+        )
+        require(self.num_layers >= 1, f"num_layers must be at least 1, not {self.num_layers}.")
+        require(
+            not self.action_token_position or (self.relative_positions > 0 and self.action_entity),
+            "action_token_position needs relative_positions above 0 and action_entity.",
+        )
+        require(
+            not self.table_xy
+            or (
+                self.relative_positions > 0
+                and self.arch == "eit"
+                and not self.action_token_position
+            ),
+            "table_xy needs arch 'eit', relative_positions above 0 and no action_token_position.",
+        )
+        require(self.aux_targets >= 0, f"aux_targets must not be negative, not {self.aux_targets}.")
+        require(
+            not self.aux_targets or self.arch == "eit",
+            f"aux_targets needs arch 'eit', not '{self.arch}'.",
+        )
+        require(
+            self.relative_positions >= 0,
+            f"relative_positions must not be negative, not {self.relative_positions}.",
+        )
 
 
 PAPER_NET = NetConfig()
-"""The paper's widths."""
+"""The paper's sizes."""
 FAST_NET = NetConfig(
     heads=4,
     block_hidden=(128,),
     head_hidden=(128, 128),
-    tied_start=2.0,
-    bearings=6,
-    normalize_codes=False,
+    tied_qk_init=2.0,
+    relative_positions=6,
+    normalize_object_ids=False,
 )
-"""Narrower MLPs, fewer heads, bearings: a fraction of the cost, and a fraction of the updates."""
-SMORL_NET = NetConfig(kind="smorl", width=32, heads=4)
+"""Smaller MLPs, fewer heads, relative positions: cheaper updates, and fewer of them."""
+SMORL_NET = NetConfig(arch="smorl", embed_dim=32, heads=4)
 """SMORL on true state."""
 CRITIC_HIDDEN = (256, 256, 256)
-"""Hidden layers of unstructured critics beside a structured actor."""
-MLP_NET = NetConfig(kind="mlp")
+"""Hidden layers of unstructured critics of a structured actor."""
+MLP_NET = NetConfig(arch="mlp")
 """The unstructured baseline."""

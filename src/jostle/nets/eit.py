@@ -1,222 +1,253 @@
-"""The Entity Interaction Transformer: entities look at each other, at the goals, and are pooled.
+"""The Entity Interaction Transformer: an actor and critics for sets of entities and goals.
 
-Self-attention, cross-attention to the goals, self-attention, then one learned query that gathers
-everything. Invariant to the order of entities, and made for any number of them.
+Entities and goals are embedded. Entities attend to each other, to the goals, and to each other
+again. A learned query pools them, and an MLP maps the pooled features to an action or a value. The
+result does not depend on the order of the entities, and their number may vary.
 """
 
 import torch
 from torch import Tensor, nn
 
-from jostle.core.entities import Entities
+from jostle.core.entities import POSITION, TABLE_XY, Entities, EntityLayout
 from jostle.core.errors import require
+from jostle.nets import kernels
 from jostle.nets.attention import Block
-from jostle.nets.bearings import PLACE, Bearings, Waves
-from jostle.nets.bearings import width as bearing_width
 from jostle.nets.config import NetConfig
-from jostle.nets.crowd import Crowd, groups
+from jostle.nets.kernels.packing import packed, pool_in_buckets, unpack
 from jostle.nets.layers import MLP, LayerNorm, Linear
+from jostle.nets.relative_positions import (
+    XY,
+    FourierPositions,
+    Relative,
+    RelativePositions,
+    rel_pos_dim,
+)
+from jostle.nets.token_set import TokenSet
 
-_TELLER = 128
-"""Hidden width between what an actor has gathered and what it tells."""
+_AUX_HIDDEN = 128
+"""Hidden layer of the auxiliary head."""
 
 
 class Embedding(Linear):
-    """The first look at an entity: linear, and what an MLP adds to it."""
+    """Embedding of an entity: linear, plus an MLP if the network has one."""
 
-    def __init__(self, features: int, config: NetConfig, copies: int) -> None:
-        """Map `features` to the network's width."""
-        super().__init__(features, config.width, copies)
-        hidden = config.embed_hidden
-        self.more = MLP((features, *hidden, config.width), copies) if hidden else None
+    def __init__(self, features: int, config: NetConfig, ensemble: int) -> None:
+        """Map `features` to the embedding."""
+        super().__init__(features, config.embed_dim, ensemble)
+        hidden = config.embed_mlp
+        self.embed_mlp = MLP((features, *hidden, config.embed_dim), ensemble) if hidden else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (1, ..., features) to (C, ..., width)."""
-        plain = super().forward(x)
-        return plain if self.more is None else plain + self.more(x)
+        """Map (1, ..., features) to (C, ..., E)."""
+        linear = super().forward(x)
+        return linear if self.embed_mlp is None else linear + self.embed_mlp(x)
 
 
 class Trunk(nn.Module):
-    """What actor and critic have in common, from entities to pooled features."""
+    """The part that actor and critics have in common: from entities to pooled features."""
 
-    def __init__(self, config: NetConfig, features: int, views: int, copies: int) -> None:
-        """Read entities of `features` features from `views` views."""
+    def __init__(self, config: NetConfig, layout: EntityLayout, views: int, ensemble: int) -> None:
+        """Read entities with these columns from `views` views."""
         super().__init__()
-        width, heads, hidden = config.width, config.heads, config.block_hidden
-        self.goal_conditioning, self.waves = config.goal_conditioning, config.bearings
-        self.ground = config.ground
-        told = bearing_width(self.waves) * (1 + self.ground) if self.waves else 0
-        self.embed_state = Embedding(features, config, copies)
-        self.embed_goal = Embedding(features, config, copies)
-        self.view_codes = (
-            nn.Parameter(0.02 * torch.randn(copies, views, width)) if views > 1 else None
+        embed_dim = config.embed_dim
+        self.goal_conditioning = config.goal_conditioning
+
+        # Relative positions
+        self.bands = config.relative_positions
+        self.position = layout[POSITION] if self.bands else None
+        self.table_xy = layout[TABLE_XY] if config.table_xy else None
+        rel_dim = rel_pos_dim(self.bands) * (1 + config.table_xy) if self.bands else 0
+
+        # Embeddings
+        self.embed_state = Embedding(layout.width, config, ensemble)
+        self.embed_goal = Embedding(layout.width, config, ensemble)
+        self.view_embeddings = (
+            nn.Parameter(0.02 * torch.randn(ensemble, views, embed_dim)) if views > 1 else None
         )
-        crosses = [i % 3 == 1 for i in range(3 * config.rounds)]
+
+        # Self-, cross-, self-attention, repeated
         self.blocks = nn.ModuleList(
-            Block(width, heads, hidden, cross, copies, told) for cross in crosses
+            Block(config, cross, ensemble, rel_dim)
+            for cross in (False, True, False) * config.num_layers
         )
-        self.pool = Block(width, heads, hidden, True, copies)
-        self.query = nn.Parameter(0.02 * torch.randn(copies, 1, width))
-        self.norm = LayerNorm(width, copies)
-        self.project = Linear(width, width, copies)
-        if config.tied_start > 0:
-            self._tie(config.tied_start)
+
+        # Pooling
+        self.pool = Block(config, True, ensemble)
+        self.query = nn.Parameter(0.02 * torch.randn(ensemble, 1, embed_dim))
+        self.norm = LayerNorm(embed_dim, ensemble)
+        self.project = Linear(embed_dim, embed_dim, ensemble)
+        if config.tied_qk_init > 0:
+            self._tie_queries_and_keys(config.tied_qk_init)
 
     @torch.no_grad()
-    def _tie(self, sharpness: float) -> None:
-        """Start goals like states and keys like queries: equal identities attend to each other."""
+    def _tie_queries_and_keys(self, sharpness: float) -> None:
+        """Start with attention between entities and goals that are alike, such as equal ids."""
         self.embed_goal.load_state_dict(self.embed_state.state_dict())
         for block in self.blocks:
             if isinstance(block, Block) and block.norm_context is not None:
                 block.attention.query.weight.mul_(sharpness)
                 block.attention.key.weight.copy_(block.attention.query.weight)
 
-    def embed(self, crowd: Crowd, embedding: Embedding) -> Tensor:
-        """Turn entities into tokens (C, B, T, E) that tell their view."""
-        tokens = embedding(crowd.values[None])
-        if self.view_codes is not None:
-            tokens = tokens + self.view_codes[:, crowd.view]
-        return tokens
-
-    def bearings(
-        self, state: Crowd, goal: Crowd, extra: bool, place: Tensor | None
-    ) -> tuple[tuple[Bearings, ...], tuple[Bearings, ...]]:
-        """Where state entities lie from each other, and goals from them; first an extra token's."""
-        if not self.waves:
-            return (), ()
-        here, there = state.values[..., :PLACE], goal.values[..., :PLACE]
-        if place is not None:
-            mine = Waves.of(torch.cat((place, here), dim=1), self.waves, gentle=1)
-            return (Bearings(mine, mine),), (Bearings(mine, Waves.of(there, self.waves)),)
-        among = [Bearings.between(here, here, self.waves, _same_view(state, state))]
-        towards = [Bearings.between(here, there, self.waves, _same_view(state, goal))]
-        if self.ground:  # places on the table, which all views share
-            here, there = state.values[..., -PLACE:], goal.values[..., -PLACE:]
-            among.append(Bearings.between(here, here, self.waves))
-            towards.append(Bearings.between(here, there, self.waves))
-        if extra:
-            among = [one.with_stranger(there=True) for one in among]
-            towards = [one.with_stranger(there=False) for one in towards]
-        return tuple(among), tuple(towards)
-
     def forward(
         self,
         state: Entities,
         goal: Entities,
-        extra: Tensor | None = None,
-        place: Tensor | None = None,
+        action_token: Tensor | None = None,
+        action_position: Tensor | None = None,
     ) -> Tensor:
-        """Pool state, goal and an extra token (C, B, 1, E), perhaps at a place, into features.
+        """Pool state, goal and, in a critic, an action token (C, B, 1, E), perhaps at a position.
 
         Returns:
-            Features (C, B, Q * E), Q = 2 with an extra token.
+            Features (C, B, E), or (C, B, 2E) with an action token.
         """
-        here, there = Crowd.of(state), Crowd.of(goal)
-        parts = groups(here)
-        if len(parts) == 1:
-            return self.pooled(here.packed(), there.packed(), extra, place)[0]
-        done = [
-            self.pooled(
-                here.part(sets),
-                there.part(sets),
-                None if extra is None else extra[:, sets],
-                None if place is None else place[sets],
-            )[0]
-            for sets in parts
-        ]
-        return torch.cat(done, dim=1)[:, torch.cat(parts).argsort()]
+        inputs = TokenSet.of(state), TokenSet.of(goal), action_token, action_position
+        if kernels.enabled(state.values):
+            return pool_in_buckets(lambda *bucket: self.pooled(*bucket)[0], *inputs)
+        return self.pooled(*inputs)[0]
 
     def pooled(
         self,
-        state: Crowd,
-        goal: Crowd,
-        extra: Tensor | None = None,
-        place: Tensor | None = None,
-        keep_weights: bool = False,
+        state: TokenSet,
+        goal: TokenSet,
+        action_token: Tensor | None = None,
+        action_position: Tensor | None = None,
+        need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Do this for one group, and keep the weights (C, B, h, Q, T) of pooling if asked to."""
-        x, seen = self.embed(state, self.embed_state), state.seen  # (C, B, S, E), (B, S)
-        goals = self.embed(goal, self.embed_goal)
-        among, towards = self.bearings(state, goal, extra is not None, place)
-        if extra is not None:
-            x = torch.cat((extra, x), dim=2)
-            seen = torch.cat((seen.new_ones(seen.shape[0], 1), seen), dim=1)
+        """Pool sets of tokens into features; also the weights (C, B, h, Q, T) of the pooling."""
+        # Embed
+        x, visible = self.embed(state, self.embed_state), state.visible  # (C, B, S, E), (B, S)
+        goals = self.embed(goal, self.embed_goal)  # (C, B, G, E)
+        to_state, to_goal = self.relative_positions(
+            state, goal, action_token is not None, action_position
+        )
+        if action_token is not None:
+            x = torch.cat((action_token, x), dim=2)  # (C, B, 1 + S, E)
+            visible = torch.cat((visible.new_ones(visible.shape[0], 1), visible), dim=1)
+
+        # Self-attention, cross-attention to the goals, self-attention
         for block in self.blocks:
             if block.norm_context is None:
-                x = block(x, None, seen, among)
+                x, _ = block(x, None, visible, to_state)
             elif self.goal_conditioning:
-                x = block(x, goals, goal.seen, towards)
+                x, _ = block(x, goals, goal.visible, to_goal)
+
+        # Pooling by a learned query and, in a critic, by the action token
         query = self.query[:, None].expand(-1, x.shape[1], -1, -1)  # (C, B, 1, E)
-        if extra is not None:
+        if action_token is not None:
             query = torch.cat((query, x[:, :, :1]), dim=2)  # (C, B, 2, E)
-        pooled, weights = self.pool.look(query, x, seen, keep_weights=keep_weights)
+        pooled, weights = self.pool(query, x, visible, need_weights=need_weights)
         return self.project(self.norm(pooled)).flatten(2), weights
+
+    def embed(self, tokens: TokenSet, embedding: Embedding) -> Tensor:
+        """Embed entities, and mark them with their view: (C, B, T, E)."""
+        x = embedding(tokens.values[None])
+        if self.view_embeddings is not None:
+            x = x + self.view_embeddings[:, tokens.view]
+        return x
+
+    def relative_positions(
+        self, state: TokenSet, goal: TokenSet, action_token: bool, action_position: Tensor | None
+    ) -> tuple[Relative, Relative]:
+        """Positions of entities, and of goals, relative to entities; an action token is first."""
+        if self.position is None:
+            return (), ()
+        state_xy, goal_xy = state.values[..., self.position], goal.values[..., self.position]
+
+        # True state, and an action token with a position
+        if action_position is not None:
+            positions = torch.cat((action_position, state_xy), dim=1)
+            queries = FourierPositions.of(positions, self.bands, num_smooth=1)
+            goals = FourierPositions.of(goal_xy, self.bands)
+            return (RelativePositions(queries, queries),), (RelativePositions(queries, goals),)
+
+        # In the image: only entities of the same view can be compared
+        between, bands = RelativePositions.between, self.bands
+        to_state = [between(state_xy, state_xy, bands, _same_view(state, state))]
+        to_goal = [between(state_xy, goal_xy, bands, _same_view(state, goal))]
+
+        # On the table: all can
+        if self.table_xy is not None:
+            state_xy, goal_xy = state.values[..., self.table_xy], goal.values[..., self.table_xy]
+            to_state.append(between(state_xy, state_xy, bands))
+            to_goal.append(between(state_xy, goal_xy, bands))
+        if action_token:
+            to_state = [kind.with_unplaced_token(in_context=True) for kind in to_state]
+            to_goal = [kind.with_unplaced_token(in_context=False) for kind in to_goal]
+        return tuple(to_state), tuple(to_goal)
 
 
 class EITActor(nn.Module):
     """Entities and goals to an action."""
 
-    def __init__(self, config: NetConfig, features: int, views: int, actions: int) -> None:
+    def __init__(self, config: NetConfig, layout: EntityLayout, views: int, actions: int) -> None:
         """Choose `actions` numbers in [-1, 1]."""
         super().__init__()
-        self.trunk = Trunk(config, features, views, copies=1)
-        self.head = MLP((config.width, *config.head_hidden, actions))
-        self.teller = MLP((config.width, _TELLER, config.tells)) if config.tells else None
+        embed_dim, targets = config.embed_dim, config.aux_targets
+        self.trunk = Trunk(config, layout, views, ensemble=1)
+        self.head = MLP((embed_dim, *config.head_hidden, actions))
+        self.aux_head = MLP((embed_dim, _AUX_HIDDEN, targets)) if targets else None
 
     def forward(self, state: Entities, goal: Entities) -> Tensor:
         """Choose actions, (B, A)."""
         return torch.tanh(self.head(self.trunk(state, goal)))[0]
 
-    def act_and_tell(self, state: Entities, goal: Entities) -> tuple[Tensor, Tensor | None]:
-        """Choose actions, and say what is seen, (B, tells), if it is made to."""
+    def act_and_predict(self, state: Entities, goal: Entities) -> tuple[Tensor, Tensor | None]:
+        """Choose actions, and predict the auxiliary targets (B, N), if there are any."""
         pooled = self.trunk(state, goal)
-        told = None if self.teller is None else self.teller(pooled)[0]
-        return torch.tanh(self.head(pooled))[0], told
+        predicted = None if self.aux_head is None else self.aux_head(pooled)[0]
+        return torch.tanh(self.head(pooled))[0], predicted
 
     def attention(self, state: Entities, goal: Entities) -> Tensor:
         """Weights of the pooling query over the entities, (B, V*K), averaged over heads."""
-        here = Crowd.of(state).packed()
-        _, weights = self.trunk.pooled(here, Crowd.of(goal).packed(), keep_weights=True)
+        tokens, goals = TokenSet.of(state), TokenSet.of(goal)
+        if kernels.enabled(state.values):
+            tokens, goals = packed(tokens), packed(goals)
+        _, weights = self.trunk.pooled(tokens, goals, need_weights=True)
         assert weights is not None
         views, count, _ = state.shape
-        return here.spread(weights[0, :, :, 0].mean(1), views * count)
+        return unpack(tokens, weights[0, :, :, 0].mean(1), views * count)
 
 
 class EITCritic(nn.Module):
     """Entities, goals and an action to C independent values."""
 
     def __init__(
-        self, config: NetConfig, features: int, views: int, actions: int, copies: int = 2
+        self, config: NetConfig, layout: EntityLayout, views: int, actions: int, ensemble: int = 2
     ) -> None:
-        """Judge actions of `actions` numbers with `copies` independent networks."""
+        """Evaluate actions of `actions` numbers with `ensemble` independent networks."""
         super().__init__()
-        self.trunk = Trunk(config, features, views, copies)
-        self.action_entity, self.placed = config.action_entity, config.action_place
-        require(not self.placed or views == 1, "action_place is for true state: one view only.")
-        self.embed_action = MLP((actions, 256, config.width), copies)
-        self.head = MLP((2 * config.width, *config.head_hidden, 1), copies)
+        self.trunk = Trunk(config, layout, views, ensemble)
+        self.action_entity = config.action_entity
+        require(
+            not config.action_token_position or views == 1,
+            f"action_token_position is for true state, which has one view only, not {views}.",
+        )
+        self.position = layout[POSITION] if config.action_token_position else None
+        self.embed_action = MLP((actions, 256, config.embed_dim), ensemble)
+        self.head = MLP((2 * config.embed_dim, *config.head_hidden, 1), ensemble)
 
     def forward(self, state: Entities, goal: Entities, action: Tensor) -> Tensor:
-        """Judge (B, A) actions: values (C, B)."""
+        """Evaluate actions (B, A): values (C, B)."""
         token = self.embed_action(action[None, :, None])  # (C, B, 1, E)
         if self.action_entity:
-            place = _reached(state, action) if self.placed else None
-            pooled = self.trunk(state, goal, token, place)  # (C, B, 2E)
+            position = self._next_gripper_xy(state, action)
+            pooled = self.trunk(state, goal, token, position)  # (C, B, 2E)
         else:
-            alone = self.trunk(state, goal)  # (C, B, E)
-            pooled = torch.cat((alone, token[:, :, 0]), dim=-1)
+            pooled = torch.cat((self.trunk(state, goal), token[:, :, 0]), dim=-1)  # (C, B, 2E)
         return self.head(pooled)[..., 0]
 
+    def _next_gripper_xy(self, state: Entities, action: Tensor) -> Tensor | None:
+        """About where the gripper, the first entity of true state, is after an action, (B, 1, 2).
 
-def _same_view(one: Crowd, two: Crowd) -> Tensor | None:
-    """1 where two entities are seen in the same view, (B, Q, S); nothing with a single view."""
-    if one.view is None or two.view is None:
+        A full action moves it by about one standard deviation of the normalized positions.
+        """
+        if self.position is None:
+            return None
+        return state.values[:, 0, :1, self.position] + action[:, None, :XY]
+
+
+def _same_view(query: TokenSet, context: TokenSet) -> Tensor | None:
+    """1 where two entities are of the same view, (B, Q, S); None with a single view."""
+    if query.view is None or context.view is None:
         return None
-    return (one.view[:, :, None] == two.view[:, None]).to(one.values.dtype)
-
-
-def _reached(state: Entities, action: Tensor) -> Tensor:
-    """About where the gripper, the first entity of true state, will be: (B, 1, 2).
-
-    A full action moves it by about one deviation of the normalized places.
-    """
-    return state.values[:, 0, :1, :PLACE] + action[:, None, :PLACE]
+    return (query.view[:, :, None] == context.view[:, None]).to(query.values.dtype)

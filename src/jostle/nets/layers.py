@@ -1,6 +1,6 @@
-"""Layers with an extra first axis C: several copies of a network in one pass.
+"""Layers with an extra first axis C: the networks of an ensemble in one pass.
 
-An actor has C = 1; the twin critics are C = 2 and share every call instead of being called twice.
+An actor has C = 1. Twin critics have C = 2 and share every call instead of being called twice.
 """
 
 import math
@@ -11,65 +11,68 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from jostle.nets.chain import chain
+from jostle.nets import kernels
+from jostle.nets.kernels.fused_mlp import fused_mlp
 
 
 class Linear(nn.Module):
-    """C independent linear maps, started as torch starts its own."""
+    """C independent linear maps, initialized like `torch.nn.Linear`."""
 
-    def __init__(self, inputs: int, outputs: int, copies: int = 1, bias: bool = True) -> None:
+    def __init__(self, inputs: int, outputs: int, ensemble: int = 1, bias: bool = True) -> None:
         """Map `inputs` features to `outputs`."""
         super().__init__()
         bound = 1 / math.sqrt(inputs)
-        self.weight = nn.Parameter(torch.empty(copies, outputs, inputs).uniform_(-bound, bound))
+        self.weight = nn.Parameter(torch.empty(ensemble, outputs, inputs).uniform_(-bound, bound))
         self.bias = (
-            nn.Parameter(torch.empty(copies, outputs).uniform_(-bound, bound)) if bias else None
+            nn.Parameter(torch.empty(ensemble, outputs).uniform_(-bound, bound)) if bias else None
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (C, ..., inputs) to (C, ..., outputs); C = 1 is broadcast to all copies."""
-        if self.weight.shape[0] == 1:
+        """Map (C, ..., inputs), or (1, ..., inputs) for all, to (C, ..., outputs)."""
+        ensemble = self.weight.shape[0]
+        if ensemble == 1:
             return F.linear(x, self.weight[0], None if self.bias is None else self.bias[0])
-        copies = self.weight.shape[0]
-        flat = x.expand(copies, *x.shape[1:]).reshape(copies, -1, x.shape[-1])  # (C, R, in)
+        rows = x.expand(ensemble, *x.shape[1:]).reshape(ensemble, -1, x.shape[-1])  # (C, R, in)
         weight = self.weight.transpose(1, 2)  # (C, in, out)
         if self.bias is None:
-            out = torch.bmm(flat, weight)
+            out = torch.bmm(rows, weight)
         else:
-            out = torch.baddbmm(self.bias[:, None], flat, weight)
-        return out.view(copies, *x.shape[1:-1], -1)
+            out = torch.baddbmm(self.bias[:, None], rows, weight)
+        return out.view(ensemble, *x.shape[1:-1], -1)
 
 
 class LayerNorm(nn.Module):
     """C independent layer norms."""
 
-    def __init__(self, width: int, copies: int = 1) -> None:
-        """Normalize the last axis."""
+    def __init__(self, size: int, ensemble: int = 1) -> None:
+        """Normalize the last axis, of `size` features."""
         super().__init__()
-        self.weight = nn.Parameter(torch.ones(copies, width))
-        self.bias = nn.Parameter(torch.zeros(copies, width))
+        self.weight = nn.Parameter(torch.ones(ensemble, size))
+        self.bias = nn.Parameter(torch.zeros(ensemble, size))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalize (C, ..., width)."""
+        """Normalize (C, ..., size)."""
         if self.weight.shape[0] == 1:
             return F.layer_norm(x, x.shape[-1:], self.weight[0], self.bias[0])
-        copies = zip(x.unbind(), self.weight.unbind(), self.bias.unbind(), strict=True)
-        return torch.stack([F.layer_norm(one, one.shape[-1:], w, b) for one, w, b in copies])
+        networks = zip(x.unbind(), self.weight.unbind(), self.bias.unbind(), strict=True)
+        return torch.stack([F.layer_norm(part, part.shape[-1:], w, b) for part, w, b in networks])
 
 
 class MLP(nn.Module):
-    """Linear maps with ReLU between them."""
+    """Linear layers with ReLU between them."""
 
-    def __init__(self, widths: tuple[int, ...], copies: int = 1) -> None:
-        """Go through `widths`, first the inputs, last the outputs."""
+    def __init__(self, sizes: tuple[int, ...], ensemble: int = 1) -> None:
+        """Build layers between `sizes`, from the inputs to the outputs."""
         super().__init__()
-        self.layers = nn.ModuleList(Linear(a, b, copies) for a, b in pairwise(widths))
+        self.layers = nn.ModuleList(Linear(a, b, ensemble) for a, b in pairwise(sizes))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (C, ..., first), or (1, ..., first) for all copies, to (C, ..., last)."""
-        if not torch.is_autocast_enabled(x.device.type):
+        """Map (C, ..., first), or (1, ..., first) for all, to (C, ..., last)."""
+        if kernels.enabled(x) and not torch.is_autocast_enabled(x.device.type):
             layers = cast("list[Linear]", self.layers)
-            return chain(x, [one.weight for one in layers], [one.bias for one in layers])
+            return fused_mlp(
+                x, [layer.weight for layer in layers], [layer.bias for layer in layers]
+            )
         for layer in self.layers[:-1]:
             x = F.relu(layer(x))
         return self.layers[-1](x)

@@ -1,4 +1,4 @@
-"""The unstructured baseline: everything in one row, no sets, a fixed number of entities."""
+"""The unstructured baseline: all features as one vector, for a fixed number of entities."""
 
 import torch
 from torch import Tensor, nn
@@ -8,13 +8,13 @@ from jostle.nets.config import NetConfig
 from jostle.nets.layers import MLP
 
 
-def flat(state: Entities, goal: Entities) -> Tensor:
-    """Concatenate state and goal sets, (1, B, all features)."""
+def concatenated(state: Entities, goal: Entities) -> Tensor:
+    """All features of state and goal, (1, B, all features)."""
     return torch.cat((state.values.flatten(1), goal.values.flatten(1)), dim=-1)[None]
 
 
 class MLPActor(nn.Module):
-    """A row of numbers to an action."""
+    """A vector of all features to an action."""
 
     def __init__(self, config: NetConfig, inputs: int, actions: int) -> None:
         """Choose `actions` numbers in [-1, 1] from `inputs`."""
@@ -23,22 +23,22 @@ class MLPActor(nn.Module):
 
     def forward(self, state: Entities, goal: Entities) -> Tensor:
         """Choose actions, (B, A)."""
-        return torch.tanh(self.head(flat(state, goal)))[0]
+        return torch.tanh(self.head(concatenated(state, goal)))[0]
 
 
 class MLPCritic(nn.Module):
-    """A row of numbers and an action to C independent values."""
+    """A vector of all features and an action to C independent values."""
 
     def __init__(
-        self, config: NetConfig, inputs: int, action_width: int, actions: int, copies: int = 2
+        self, config: NetConfig, inputs: int, action_dim: int, actions: int, ensemble: int = 2
     ) -> None:
-        """Judge actions; the action is first spread to `action_width` features."""
+        """Evaluate actions, which are embedded into `action_dim` features first."""
         super().__init__()
-        self.embed_action = MLP((actions, 256, action_width), copies)
-        self.head = MLP((inputs + action_width, *config.head_hidden, 1), copies)
+        self.embed_action = MLP((actions, 256, action_dim), ensemble)
+        self.head = MLP((inputs + action_dim, *config.head_hidden, 1), ensemble)
 
     def forward(self, state: Entities, goal: Entities, action: Tensor) -> Tensor:
-        """Judge (B, A) actions: values (C, B)."""
-        token = self.embed_action(action[None])  # (C, B, f)
-        row = flat(state, goal).expand(token.shape[0], -1, -1)
-        return self.head(torch.cat((row, token), dim=-1))[..., 0]
+        """Evaluate actions (B, A): values (C, B)."""
+        embedded = self.embed_action(action[None])  # (C, B, f)
+        features = concatenated(state, goal).expand(embedded.shape[0], -1, -1)
+        return self.head(torch.cat((features, embedded), dim=-1))[..., 0]

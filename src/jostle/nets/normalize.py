@@ -1,4 +1,4 @@
-"""Running statistics as the network's first layer, so that memory and rewards keep raw values."""
+"""Running normalization as the first layer of networks; replay and rewards keep raw values."""
 
 import torch
 from torch import Tensor, nn
@@ -7,39 +7,44 @@ from jostle.core.entities import Entities
 
 
 class Normalizer(nn.Module):
-    """Per-feature mean and variance of everything seen so far, pooled over all entities."""
+    """Running mean and variance of each feature, over all visible entities."""
 
     mean: Tensor
     variance: Tensor
     count: Tensor
 
-    def __init__(self, features: int, plain: int = 0, limit: float = 5.0) -> None:
-        """Normalize all but the last `plain` of `features` features; cut off at `limit`."""
+    def __init__(self, features: int, num_raw: int = 0, clip: float = 5.0) -> None:
+        """Normalize and clip `features` features; the last `num_raw` are not rescaled."""
         super().__init__()
-        self.limit, self._counted = limit, features - plain
+        self.clip, self._num_normalized = clip, features - num_raw
         self.register_buffer("mean", torch.zeros(features, dtype=torch.float64))
         self.register_buffer("variance", torch.ones(features, dtype=torch.float64))
-        self.register_buffer("count", torch.tensor(1e-6, dtype=torch.float64))
+        self.register_buffer("count", torch.full((), 1e-6, dtype=torch.float64))
 
     @torch.no_grad()
     def update(self, entities: Entities) -> None:
-        """Add all visible entities of a batch to the statistics."""
+        """Add all visible entities of a batch, on any device, to the statistics."""
         rows = entities.values[entities.visible].double()  # (R, D)
         if not len(rows):
             return
+
+        # Statistics of the batch
         count = rows.shape[0]
         mean, variance = rows.mean(0), rows.var(0, unbiased=False)
-        mean[self._counted :], variance[self._counted :] = 0.0, 1.0
+        mean[self._num_normalized :], variance[self._num_normalized :] = 0.0, 1.0
+        mean, variance = mean.to(self.mean.device), variance.to(self.mean.device)
+
+        # Merge them with the running ones
         total = self.count + count
-        gap = mean - self.mean
-        spread = self.variance * self.count + variance * count
-        self.variance.copy_((spread + gap**2 * self.count * count / total) / total)
-        self.mean.add_(gap * count / total)
+        delta = mean - self.mean
+        squares = self.variance * self.count + variance * count
+        self.variance.copy_((squares + delta**2 * self.count * count / total) / total)
+        self.mean.add_(delta * count / total)
         self.count.copy_(total)
 
     def forward(self, entities: Entities) -> Entities:
-        """Return the normalized entities; hidden ones become zeros."""
+        """Normalize entities; those that are not visible become zeros."""
         scale = (self.variance + 1e-6).rsqrt().float()
         values = (entities.values - self.mean.float()) * scale
-        values = values.clamp(-self.limit, self.limit)
+        values = values.clamp(-self.clip, self.clip)
         return Entities(values * entities.visible[..., None], entities.visible)

@@ -1,4 +1,4 @@
-"""SMORL's attention network: one sub-goal entity asks, the state entities answer."""
+"""SMORL's network: attention from one sub-goal entity to the entities of the state."""
 
 import torch
 from torch import Tensor, nn
@@ -10,38 +10,40 @@ from jostle.nets.layers import MLP, Linear
 
 
 class SmorlTrunk(nn.Module):
-    """Goal-conditioned and unconditional attention per view, and the goal itself."""
+    """For each view: goal-conditioned attention, unconditional attention, and the goal itself."""
 
-    def __init__(self, config: NetConfig, features: int, views: int, copies: int) -> None:
+    def __init__(self, config: NetConfig, features: int, views: int, ensemble: int) -> None:
         """Read entities of `features` features from `views` views."""
         super().__init__()
-        width, heads = config.width, config.heads
-        self.embed_state = Linear(features, width, copies)
-        self.embed_goal = Linear(features, width, copies)
-        self.asked = nn.ModuleList(Attention(width, heads, copies) for _ in range(views))
-        self.unasked = nn.ModuleList(Attention(width, heads, copies) for _ in range(views))
-        self.queries = nn.Parameter(0.02 * torch.randn(copies, views, 1, width))
+        embed_dim, heads = config.embed_dim, config.heads
+        self.embed_state = Linear(features, embed_dim, ensemble)
+        self.embed_goal = Linear(features, embed_dim, ensemble)
+        self.goal_attn = nn.ModuleList(Attention(embed_dim, heads, ensemble) for _ in range(views))
+        self.free_attn = nn.ModuleList(Attention(embed_dim, heads, ensemble) for _ in range(views))
+        self.queries = nn.Parameter(0.02 * torch.randn(ensemble, views, 1, embed_dim))
 
     def forward(self, state: Entities, goal: Entities) -> Tensor:
-        """Gather (C, B, 3 * V * E); the goal is one entity per view."""
+        """Pool into (C, B, 3 * V * E); the goal is one entity per view."""
         tokens = self.embed_state(state.values[None])  # (C, B, V, K, E)
-        wanted = self.embed_goal(goal.values[None])  # (C, B, V, 1, E)
+        goals = self.embed_goal(goal.values[None])  # (C, B, V, 1, E)
         parts = []
-        for view, (asked, unasked) in enumerate(zip(self.asked, self.unasked, strict=True)):
-            seen, x, query = state.visible[:, view], tokens[:, :, view], wanted[:, :, view]
-            free = self.queries[:, None, view].expand(-1, x.shape[1], -1, -1)
-            parts += [asked(query, x, seen)[0], unasked(free, x, seen)[0], query]
+        for view, (goal_attn, free_attn) in enumerate(
+            zip(self.goal_attn, self.free_attn, strict=True)
+        ):
+            visible, x, subgoal = state.visible[:, view], tokens[:, :, view], goals[:, :, view]
+            query = self.queries[:, None, view].expand(-1, x.shape[1], -1, -1)  # (C, B, 1, E)
+            parts += [goal_attn(subgoal, x, visible)[0], free_attn(query, x, visible)[0], subgoal]
         return torch.cat(parts, dim=-1)[:, :, 0]
 
 
 class SmorlActor(nn.Module):
-    """One sub-goal at a time to an action."""
+    """Entities and one sub-goal to an action."""
 
     def __init__(self, config: NetConfig, features: int, views: int, actions: int) -> None:
         """Choose `actions` numbers in [-1, 1]."""
         super().__init__()
-        self.trunk = SmorlTrunk(config, features, views, copies=1)
-        self.head = MLP((3 * views * config.width, *config.head_hidden, actions))
+        self.trunk = SmorlTrunk(config, features, views, ensemble=1)
+        self.head = MLP((3 * views * config.embed_dim, *config.head_hidden, actions))
 
     def forward(self, state: Entities, goal: Entities) -> Tensor:
         """Choose actions, (B, A)."""
@@ -49,19 +51,19 @@ class SmorlActor(nn.Module):
 
 
 class SmorlCritic(nn.Module):
-    """One sub-goal and an action to C independent values."""
+    """Entities, one sub-goal and an action to C independent values."""
 
     def __init__(
-        self, config: NetConfig, features: int, views: int, actions: int, copies: int = 2
+        self, config: NetConfig, features: int, views: int, actions: int, ensemble: int = 2
     ) -> None:
-        """Judge actions of `actions` numbers with `copies` independent networks."""
+        """Evaluate actions of `actions` numbers with `ensemble` independent networks."""
         super().__init__()
-        self.trunk = SmorlTrunk(config, features, views, copies)
-        self.embed_action = MLP((actions, 256, config.width), copies)
-        self.head = MLP(((3 * views + 1) * config.width, *config.head_hidden, 1), copies)
+        self.trunk = SmorlTrunk(config, features, views, ensemble)
+        self.embed_action = MLP((actions, 256, config.embed_dim), ensemble)
+        self.head = MLP(((3 * views + 1) * config.embed_dim, *config.head_hidden, 1), ensemble)
 
     def forward(self, state: Entities, goal: Entities, action: Tensor) -> Tensor:
-        """Judge (B, A) actions: values (C, B)."""
+        """Evaluate actions (B, A): values (C, B)."""
         token = self.embed_action(action[None])  # (C, B, E)
-        gathered = torch.cat((self.trunk(state, goal), token), dim=-1)
-        return self.head(gathered)[..., 0]
+        pooled = torch.cat((self.trunk(state, goal), token), dim=-1)
+        return self.head(pooled)[..., 0]

@@ -1,1 +1,1 @@
-"""Scripted experts: baselines, teachers, proof that the tasks are solvable."""
+"""Scripted experts: baselines, teachers, and proof that the tasks can be solved."""

@@ -1,4 +1,4 @@
-"""Which script masters which task."""
+"""The scripted expert of each task."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from jostle.oracles.tee import TeePusher
 from jostle.scene.spec import TableSpec
 from jostle.tasks.task import Task
 
-_SPECIAL: dict[str, Callable[[TableSpec], Policy]] = {
+_SPECIALISTS: dict[str, Callable[[TableSpec], Policy]] = {
     "OrderedPush": CorridorPusher,
     "Sorting": Sorter,
     "PushT": lambda table: TeePusher(),
@@ -20,8 +20,8 @@ _SPECIAL: dict[str, Callable[[TableSpec], Policy]] = {
 
 
 def oracle(task: Task) -> Policy:
-    """Return the scripted expert of a task: stateless, numpy only, for any number of copies."""
-    return _SPECIAL.get(task.name, CubePusher)(task.table)
+    """Return the scripted expert of a task: stateless, for any number of environments."""
+    return _SPECIALISTS.get(task.name, CubePusher)(task.table)
 
 
 SCRIPTED: Catalog[Callable[[Task], Policy]] = Catalog(

@@ -1,4 +1,4 @@
-"""The policy that knows nothing."""
+"""The random baseline."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,10 @@ class RandomPolicy:
     """Uniform actions."""
 
     def __init__(self, seed: int = 0) -> None:
-        """Start a stream of its own."""
+        """Seed a generator of its own."""
         self._rng = np.random.default_rng(seed)
 
     def act(self, observation: Observation) -> NDArray[np.float32]:
-        """Ignore everything and draw."""
-        copies = len(observation["achieved_goal"])
-        return self._rng.uniform(-1, 1, (copies, 3)).astype(np.float32)
+        """Sample actions, (B, 3), whatever the observation."""
+        num_envs = len(observation["achieved_goal"])
+        return self._rng.uniform(-1, 1, (num_envs, 3)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The scripted pusher for Sorting: four cubes around one corner, each with a place of its own."""
+"""The scripted expert for Sorting: four cubes around each corner, each with a goal of its own."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,12 @@ _CORNERS = np.array(((-1, -1), (-1, 1), (1, -1), (1, 1))) * _SPREAD
 
 
 class Sorter:
-    """Turns "all reds there" into a two-by-two block per color, then pushes."""
+    """Turns the one goal of a color into a two-by-two block of goals, then pushes."""
 
     def __init__(self, table: TableSpec) -> None:
         """Work on `table`."""
-        self._pusher = CubePusher(table, PusherConfig(done=0.03, good=0.06, at_hand=3))
+        config = PusherConfig(done_distance=0.03, near_distance=0.06, max_candidates=3)
+        self._pusher = CubePusher(table, config)
 
     def act(self, observation: Observation) -> NDArray[np.float32]:
         """Choose actions, (B, 3)."""
@@ -24,6 +25,6 @@ class Sorter:
         count = goals.shape[1]
         same = (goals[:, :, None] == goals[:, None]).all(-1)  # (B, N, N)
         earlier = np.tril(np.ones((count, count), bool), -1)
-        rank = (same & earlier).sum(-1)  # (B, N) cubes of my color before me
-        places = goals + _CORNERS[rank % 4].astype(np.float32)
-        return self._pusher.act({**observation, "desired_goal": places})
+        rank = (same & earlier).sum(-1)  # (B, N): earlier cubes of the same color
+        block = goals + _CORNERS[rank % 4].astype(np.float32)
+        return self._pusher.act({**observation, "desired_goal": block})

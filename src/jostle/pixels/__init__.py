@@ -1,1 +1,1 @@
-"""Light: worlds to pictures."""
+"""Rendering: scenes to images and segmentation labels."""

@@ -1,4 +1,4 @@
-"""Which OpenGL draws: a GPU's EGL, else software EGL, else OSMesa; said in words when none does."""
+"""Choice of the OpenGL backend: EGL on a GPU, else software EGL, else OSMesa."""
 
 import ctypes
 import ctypes.util
@@ -8,21 +8,21 @@ import sys
 from typing import Any
 
 from jostle.core.catalog import suggest
-from jostle.core.errors import DrawingError
+from jostle.core.errors import RenderError
 from jostle.pixels import egl
-from jostle.pixels.displays import SurfacelessContext, draws_in_software
+from jostle.pixels.displays import SurfacelessContext, is_software_rendered
 
 VARIABLE = "JOSTLE_GL"
 """Environment variable that forces a backend; MUJOCO_GL is honored too."""
 BACKENDS = ("egl", "osmesa", "glfw")
-CURE = (
+INSTALL_HINT = (
     "Install the software renderer with "
     "'apt-get install libegl1 libgl1 libgl1-mesa-dri libosmesa6' (or your system's equivalent), "
     f"or force a backend with {VARIABLE}=egl|osmesa|glfw."
 )
 _DEVICE_PLATFORM = 0x313F
 
-# Software GL draws each picture on the calling thread; our threads draw different pictures.
+# Software GL renders each image on the calling thread; our threads render different images.
 os.environ.setdefault("LP_NUM_THREADS", "0")
 
 
@@ -33,7 +33,7 @@ def backend() -> str:
     forced = forced.lower().strip()
     if forced:
         if forced not in BACKENDS:
-            raise DrawingError(
+            raise RenderError(
                 f"There is no GL backend called '{forced}'. {suggest(forced, list(BACKENDS))}"
             )
         return forced
@@ -43,17 +43,19 @@ def backend() -> str:
         return "egl"
     if osmesa_found():
         return "osmesa"
-    raise DrawingError(f"Neither EGL nor OSMesa was found, so nothing can be drawn. {CURE}")
+    raise RenderError(
+        f"Neither EGL nor OSMesa was found, so nothing can be rendered. {INSTALL_HINT}"
+    )
 
 
-def context(width: int, height: int, apart: bool = False) -> Any:
+def context(width: int, height: int, own_display: bool = False) -> Any:
     """Open a GL context of the chosen backend, current in the calling thread.
 
-    With `apart` it shares no display with the others, if the processor draws.
+    With `own_display` a software context shares no display with other contexts.
     """
     name = backend()
     try:
-        if name == "egl" and apart and draws_in_software(name):
+        if name == "egl" and own_display and is_software_rendered(name):
             opened: Any = SurfacelessContext()
             opened.make_current()
             return opened
@@ -66,19 +68,19 @@ def context(width: int, height: int, apart: bool = False) -> Any:
         opened = GLContext(width, height)
         opened.make_current()
     except (ImportError, OSError, AttributeError, RuntimeError) as error:
-        raise DrawingError(
-            f"The GL backend '{name}' could not open a context: {error}. {CURE}"
+        raise RenderError(
+            f"The GL backend '{name}' could not open a context: {error}. {INSTALL_HINT}"
         ) from error
     return opened
 
 
 def egl_devices() -> int:
     """Count the EGL devices that can be initialized, without touching PyOpenGL."""
-    return sum(egl.display(_DEVICE_PLATFORM, one) is not None for one in egl.devices())
+    return sum(egl.display(_DEVICE_PLATFORM, device) is not None for device in egl.devices())
 
 
 def osmesa_found() -> bool:
-    """Say whether OSMesa's library can be loaded."""
+    """Return whether OSMesa's library can be loaded."""
     for name in (ctypes.util.find_library("OSMesa"), "libOSMesa.so.8", "libOSMesa.so.6"):
         try:
             if name and ctypes.CDLL(name):
@@ -89,7 +91,7 @@ def osmesa_found() -> bool:
 
 
 def renderer_name() -> str:
-    """Name of the GL driver that draws (needs a current context)."""
+    """Name of the GL driver that renders (needs a current context)."""
     from OpenGL import GL
 
     name = GL.glGetString(GL.GL_RENDERER)

@@ -1,1 +1,1 @@
-"""Named experiments."""
+"""Experiments with good defaults, from a task and a few choices."""

@@ -1,1 +1,1 @@
-"""Learn to see: one loop for every encoder, from frames on disk. No simulator here."""
+"""Training of encoders on frames from disk, without a simulator."""

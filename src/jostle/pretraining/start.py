@@ -1,100 +1,97 @@
-"""Begin a pretraining, or go on with one."""
+"""Start a pretraining, or resume one."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jostle.core.checkpoint import CheckpointError, fill, load
-from jostle.core.errors import JostleError
-from jostle.core.rundir import RunDir
-from jostle.particles.catalog import EncoderConfig
-from jostle.particles.saving import PREFIX, read_entry
-from jostle.pretraining.bench import Bench, open_bench
+from jostle.core.checkpoint import CheckpointError, load, load_into
+from jostle.encoders.catalog import EncoderConfig
+from jostle.encoders.saving import PREFIX, read_entry
+from jostle.pretraining.components import Components, build_components
 from jostle.pretraining.config import Pretraining, differences, read_pretraining
-from jostle.pretraining.loop import Pretrainer, Report
+from jostle.pretraining.trainer import EncoderTrainer
+from jostle.runs.config import ConfigMismatchError
+from jostle.runs.run_dir import RunDir
+from jostle.runs.trainer import Report
 
 
-class AnotherPretrainingError(JostleError, ValueError):
-    """A run that was asked to go on as something else."""
-
-
-def begin(
-    plan: Pretraining[EncoderConfig],
+def start_run(
+    config: Pretraining[EncoderConfig],
     folder: Path,
     report: Report,
     weights: Path | None = None,
     verify: bool = False,
-) -> Pretrainer:
+) -> EncoderTrainer:
     """Start a new run.
 
     Args:
-        plan: What to do.
+        config: What to do.
         folder: Folder of the run.
-        report: Hears of every step.
+        report: Called after every step.
         weights: A file or a run to take the encoder's weights from.
         verify: Whether to compare all frames with their hashes first.
     """
     run = RunDir(folder)
     run.check_new()
-    bench = open_bench(plan)
+    components = build_components(config)
     if verify:
-        bench.frames.verify()
+        components.frames.verify()
     history: list[dict[str, Any]] = []
     if weights is None:
-        bench.first_look()
+        components.init_from_data()
     else:
-        history = _take(bench, weights)
-    run.create(bench.plan.to_dict())
+        history = _carry_weights(components, weights)
+    run.create(components.config.to_dict())
     run.write_history(history)
-    trainer = Pretrainer(bench, run, report)
+    trainer = EncoderTrainer(components, run, report)
     trainer.save()
     return trainer
 
 
-def go_on(
+def resume_run(
     folder: Path,
     report: Report,
-    wanted: Pretraining[EncoderConfig] | None = None,
+    expected: Pretraining[EncoderConfig] | None = None,
     data: Path | None = None,
-) -> Pretrainer:
-    """Continue a run from its last checkpoint.
+) -> EncoderTrainer:
+    """Resume a run from its last checkpoint.
 
     Args:
         folder: Folder of the run.
-        report: Hears of every step.
-        wanted: If given, the run must be this very pretraining.
+        report: Called after every step.
+        expected: If given, the run must be this very pretraining.
         data: Where its frames are now, if they were moved.
     """
     run = RunDir(folder)
-    plan = read_pretraining(run.read_experiment())
-    if wanted is not None:
-        free = ("data",) if wanted.scenes else ("data", "scenes")
-        if differing := differences(plan, wanted, but=free):
-            raise AnotherPretrainingError(
+    config = read_pretraining(run.read_experiment())
+    if expected is not None:
+        ignore = ("data",) if expected.scenes else ("data", "scenes")
+        if differing := differences(config, expected, ignore):
+            raise ConfigMismatchError(
                 f"The run in {folder} is another pretraining:\n  " + "\n  ".join(differing)
             )
     if not run.last.exists():
         raise CheckpointError(
-            f"The run in {folder} broke off before its first checkpoint. Remove the folder and "
-            "begin again."
+            f"The run in {folder} stopped before its first checkpoint. Remove the folder and "
+            "start again."
         )
-    bench = open_bench(plan if data is None else replace(plan, data=str(data)))
-    trainer = Pretrainer(bench, run, report)
+    components = build_components(config if data is None else replace(config, data=str(data)))
+    trainer = EncoderTrainer(components, run, report)
     trainer.resume()
     return trainer
 
 
-def _take(bench: Bench, weights: Path) -> list[dict[str, Any]]:
-    """Start from the weights of a file or a run; returns what they went through."""
+def _carry_weights(components: Components, weights: Path) -> list[dict[str, Any]]:
+    """Load the weights of a file or a run; returns the trainings they went through."""
     file = RunDir(weights).best if weights.is_dir() else weights
     tensors, meta = load(file)
     kind, _ = read_entry(meta, file)
-    if kind != bench.plan.kind:
+    if kind != components.config.kind:
         raise CheckpointError(
-            f"{file} holds a '{kind}', but a '{bench.plan.kind}' is to be trained. "
+            f"{file} holds a '{kind}', but a '{components.config.kind}' is to be trained. "
             f"Say: jostle pretrain {kind} --from {weights}."
         )
-    fill(bench.model, tensors, PREFIX, f"{kind} in {file}")
-    bench.share_weights()
+    load_into(components.model, tensors, PREFIX, f"{kind} in {file}")
+    components.restart_ema()
     history: list[dict[str, Any]] = meta.get("history", [])
     return history

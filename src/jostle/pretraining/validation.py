@@ -1,23 +1,24 @@
-"""How well an encoder does on scenes kept apart; the same answer every time."""
+"""How well an encoder does on scenes of other episodes; the same answer every time."""
 
 import torch
 
+from jostle.core.protocols import Encoder
 from jostle.core.seeding import SeedTree
-from jostle.particles.catalog import Model
-from jostle.pretraining.bench import Bench
+from jostle.pretraining.components import Components
 
-_SETTLED = 1 << 40
-"""A step beyond every warm-up: so the loss means the same thing all the time."""
+_AFTER_WARMUP = 1 << 40
+"""A step beyond every warm-up: so the loss always means the same."""
 
 
 @torch.no_grad()
-def validate(model: Model, bench: Bench) -> dict[str, float]:
-    """Means of the loss and its parts over a bench's validation, with the same noise every time."""
+def validate(model: Encoder, components: Components) -> dict[str, float]:
+    """Means of the loss and its terms over the validation scenes, always with the same noise."""
+    config, scenes = components.config, components.validation
     sums: dict[str, float] = {}
-    noise = torch.Generator(bench.device)
-    noise.manual_seed(SeedTree(bench.plan.seed).integer("validation noise"))
-    for first in range(0, len(bench.validation), bench.plan.batch):
-        frames = bench.read(bench.validation[first : first + bench.plan.batch])
-        for name, value in model.loss(frames, _SETTLED, noise)[1].items():
+    noise = torch.Generator(components.device)
+    noise.manual_seed(SeedTree(config.seed).integer("validation noise"))
+    for first in range(0, len(scenes), config.batch_size):
+        frames = components.read(scenes[first : first + config.batch_size])
+        for name, value in model.loss(frames, _AFTER_WARMUP, noise)[1].items():
             sums[name] = sums.get(name, 0.0) + float(value) * len(frames)
-    return {f"val_{name}": value / len(bench.validation) for name, value in sums.items()}
+    return {f"val_{name}": value / len(scenes) for name, value in sums.items()}

@@ -1,1 +1,1 @@
-"""How well an encoder sees, against what the frames truly show."""
+"""Evaluation of encoders on frames with ground truth."""

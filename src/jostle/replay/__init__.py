@@ -1,1 +1,1 @@
-"""Memory: episodes in a ring, and which future moment becomes the goal."""
+"""Replay: a buffer of episodes, hindsight, and batches."""

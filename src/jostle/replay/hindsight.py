@@ -1,4 +1,4 @@
-"""Which future moment becomes the goal. Indices in, indices out: no storage, no rewards."""
+"""Which later step becomes the goal. Indices in, indices out: no storage, no rewards."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,33 +6,33 @@ from numpy.typing import NDArray
 Index = NDArray[np.int64]
 
 
-def upheld(achieved: NDArray[np.float32], edge: NDArray[np.float32]) -> Index:
-    """Find the last moment (B,) of each episode until which every object lay on the table.
+def last_step_on_table(achieved: NDArray[np.float32], half_size: NDArray[np.float32]) -> Index:
+    """Find the last step (B,) of each episode before any object leaves the table.
 
     Args:
-        achieved: Places of the episodes, (B, T+1, N, w), x and y first.
-        edge: Half the table's sides, (2,).
+        achieved: Positions of the objects of the episodes, (B, T+1, N, w), x and y first.
+        half_size: Half the table's sides, (2,).
     """
-    beside = np.any(np.abs(achieved[..., :2]) > edge, axis=(2, 3))  # (B, T+1)
-    return np.where(beside.any(1), beside.argmax(1), beside.shape[1]) - 1
+    off_table = np.any(np.abs(achieved[..., :2]) > half_size, axis=(2, 3))  # (B, T+1)
+    return np.where(off_table.any(1), off_table.argmax(1), off_table.shape[1]) - 1
 
 
 def future(step: Index, last: Index, rng: np.random.Generator) -> Index:
-    """Pick, for each transition at `step`, a later moment in [step + 1, last], uniformly.
+    """Pick, for each transition at `step`, a later step in [step + 1, last], uniformly.
 
     Args:
         step: Index of the transition inside its episode, any shape.
-        last: Latest moment that may become a goal, of the same shape.
+        last: Latest step that may become a goal, of the same shape.
         rng: Source of randomness.
     """
     return step + 1 + (rng.random(step.shape) * (last - step)).astype(np.int64)
 
 
-def photographed(step: Index, every: int, count: Index, rng: np.random.Generator) -> Index:
-    """Pick, for each transition at `step`, a later picture out of `count` taken `every` so many.
+def future_render(step: Index, every: int, count: Index, rng: np.random.Generator) -> Index:
+    """Pick, for each transition at `step`, a later one of `count` images taken every few steps.
 
     Returns:
-        Indices of pictures; the k-th shows the moment (k + 1) * every.
+        Indices of images; image k was taken after step (k + 1) * every.
     """
     first = step // every
     return first + (rng.random(step.shape) * (count - first)).astype(np.int64)
@@ -42,23 +42,23 @@ def per_object(
     step: Index,
     last: Index,
     achieved: NDArray[np.float32],
-    apart: float,
+    min_separation: float,
     rng: np.random.Generator,
 ) -> Index:
-    """Pick a moment of its own for every object, (B, N), unless goals would overlap.
+    """Pick a later step for every object by itself, (B, N), unless goals would overlap.
 
     Args:
-        step: (B,).
-        last: Latest moment that may become a goal, (B,).
+        step: Index of the transition inside its episode, (B,).
+        last: Latest step that may become a goal, (B,).
         achieved: Coordinates of the episodes of these transitions, (B, T+1, N, w).
-        apart: Least distance between two goals, in meters; nearer ones fall back to one moment.
+        min_separation: Least distance of two goals, in meters; closer goals use one step for all.
         rng: Source of randomness.
     """
     count = achieved.shape[2]
-    moments = future(np.repeat(step[:, None], count, axis=1), last[:, None], rng)  # (B, N)
-    rows, objects = np.arange(len(step))[:, None], np.arange(count)
-    places = achieved[rows, moments, objects][..., :2]  # (B, N, 2)
-    gap = np.linalg.norm(places[:, :, None] - places[:, None], axis=-1)  # (B, N, N)
-    gap[:, objects, objects] = np.inf
-    crowded = gap.min((1, 2)) < apart
-    return np.where(crowded[:, None], moments[:, :1], moments)
+    steps = future(np.repeat(step[:, None], count, axis=1), last[:, None], rng)  # (B, N)
+    batch, objects = np.arange(len(step))[:, None], np.arange(count)
+    positions = achieved[batch, steps, objects][..., :2]  # (B, N, 2)
+    distance = np.linalg.norm(positions[:, :, None] - positions[:, None], axis=-1)  # (B, N, N)
+    distance[:, objects, objects] = np.inf
+    overlapping = distance.min((1, 2)) < min_separation
+    return np.where(overlapping[:, None], steps[:, :1], steps)

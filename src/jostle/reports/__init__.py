@@ -1,1 +1,1 @@
-"""Films, pictures, tables."""
+"""Tables, plots, images and videos of results."""

@@ -1,4 +1,4 @@
-"""What an agent finds in the frames it is shown, drawn over the larger frames of a film."""
+"""Entities that an agent's encoder detects, drawn over the larger frames of a video."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,82 +8,90 @@ import torch
 from numpy.typing import NDArray
 
 from jostle.core.errors import BadValueError
-from jostle.probing.looking import Encoder, Flags, Floats, glance
-from jostle.reports.films import Frame, beside, captioned, titled
-from jostle.reports.portraits import canvas, mark
+from jostle.core.protocols import Encoder
+from jostle.probing.detections import Flags, Floats, encode_batch
+from jostle.reports.drawing import canvas, draw_particles
+from jostle.reports.video import Frame, hstack, with_caption, with_title
 
-_SLOT = 5.0
-"""Half of the box around the middle of a slot, which has no size of its own, in pixels."""
+_SLOT_HALF_EXTENT = 5.0
+"""Half of the box drawn around the center of a slot, which has no size of its own, in pixels."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """Entities of one moment."""
+class FrameDetections:
+    """Entities detected in the views of one step."""
 
-    places: Floats
+    positions: Floats
     """Rows and columns in the agent's frames, (V, K, 2)."""
-    reach: Floats
-    """Half of their boxes, (V, K, 2)."""
+    half_extent: Floats
+    """Half of the height and width of their boxes, (V, K, 2)."""
     visible: Flags
-    """Which of them are there, (V, K)."""
+    """Which of them are visible, (V, K)."""
     weights: NDArray[np.float32] | None
-    """How much the actor makes of each, (V, K); their sum is 1."""
+    """The actor's attention to each, (V, K), with sum 1."""
     side: int
-    """Of the agent's frames, in pixels."""
+    """Height and width of the agent's frames in pixels."""
 
 
-def find(
-    eyes: Encoder, frames: NDArray[np.uint8], weights: NDArray[np.float32] | None = None
-) -> Found:
-    """Find entities in the frames (V, H, W, 3) of one moment."""
-    sight, _ = glance(eyes, torch.from_numpy(frames[None]))
-    if sight.places is None:
+def detect(
+    encoder: Encoder, frames: NDArray[np.uint8], weights: NDArray[np.float32] | None = None
+) -> FrameDetections:
+    """Detect entities in the frames (V, H, W, 3) of one step."""
+    detections, _ = encode_batch(encoder, torch.from_numpy(frames[None]))
+    positions, half_extent = detections.positions, detections.half_extent
+    if positions is None:
         raise BadValueError(
-            "This agent sees one vector an image, which has no place in it to draw. Name an agent "
-            "that sees particles or slots, or film it with --overlay none."
+            "The encoder of this agent gives one vector per image, without positions to draw. Name "
+            "an agent with particles or slots, or use --overlay none."
         )
-    reach = np.full_like(sight.places, _SLOT) if sight.reach is None else sight.reach
-    return Found(sight.places[0], reach[0], sight.visible[0], weights, frames.shape[1])
+    if half_extent is None:
+        half_extent = np.full_like(positions, _SLOT_HALF_EXTENT)
+    return FrameDetections(
+        positions[0], half_extent[0], detections.visible[0], weights, frames.shape[1]
+    )
 
 
-def marked(frame: Frame, found: Found, view: int) -> Frame:
-    """One view of a film, of any size, with the boxes and places of what is visible.
+def draw_overlay(frame: Frame, detected: FrameDetections, view: int) -> Frame:
+    """One view of a video, of any size, with boxes and centers of the visible entities.
 
-    With weights, the thickest and most vivid box of all views is that of the largest one.
+    With weights, the entity with the largest one has the thickest and most vivid box of all views.
     """
-    there, strength = found.visible[view], None
-    if found.weights is not None:
-        strength = found.weights[view][there] / max(found.weights.max(), 1e-9)
-    image, pen = canvas(frame)
-    by = len(frame) / found.side
-    mark(pen, found.places[view][there], found.reach[view][there], by, strength)
+    visible, weights = detected.visible[view], None
+    if detected.weights is not None:
+        weights = detected.weights[view][visible] / max(detected.weights.max(), 1e-9)
+    image, draw = canvas(frame)
+    factor = len(frame) / detected.side
+    positions, half_extent = detected.positions[view], detected.half_extent[view]
+    draw_particles(draw, positions[visible], half_extent[visible], factor, weights)
     return np.asarray(image)
 
 
-def with_state(
-    views: Mapping[str, Frame], goals: Mapping[str, Frame], found: Found, caption: str
+def state_layout(
+    views: Mapping[str, Frame], goals: Mapping[str, Frame], detected: FrameDetections, caption: str
 ) -> Frame:
-    """All views with what was found in them; small goal pictures stand beside."""
-    pictures = [
-        titled(marked(frame, found, view), name) for view, (name, frame) in enumerate(views.items())
+    """All views with their detections, beside small goal images."""
+    images = [
+        with_title(draw_overlay(frame, detected, view), name)
+        for view, (name, frame) in enumerate(views.items())
     ]
-    return captioned(beside(*pictures, titled(_column(list(goals.values())), "goal")), caption)
+    goal = with_title(_column(list(goals.values())), "goal")
+    return with_caption(hstack(*images, goal), caption)
 
 
-def with_goal(
-    views: Mapping[str, Frame], goals: Mapping[str, Frame], found: Found, caption: str
+def goal_layout(
+    views: Mapping[str, Frame], goals: Mapping[str, Frame], detected: FrameDetections, caption: str
 ) -> Frame:
-    """All views as they are; beside them, goal pictures with what was found in these."""
-    pictures = [titled(frame, name) for name, frame in views.items()]
-    aims = [
-        titled(marked(frame, found, view), f"goal, {name}")
+    """All views, beside goal images with their detections."""
+    images = [with_title(frame, name) for name, frame in views.items()]
+    goal_images = [
+        with_title(draw_overlay(frame, detected, view), f"goal, {name}")
         for view, (name, frame) in enumerate(goals.items())
     ]
-    return captioned(beside(*pictures, *aims), caption)
+    return with_caption(hstack(*images, *goal_images), caption)
 
 
 def _column(frames: list[Frame]) -> Frame:
-    """Shrink pictures so that all of them, one below the other, are as high as one was."""
+    """Shrink images so that all of them, stacked vertically, are as high as one was."""
     side, count = len(frames[0]), len(frames)
     ends = np.linspace(0, side, count + 1).astype(int)
     small = [

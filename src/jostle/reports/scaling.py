@@ -1,4 +1,4 @@
-"""How well an agent does against the number of cubes: a straight line through a study's rows."""
+"""Average return against the number of cubes: a linear fit through the rows of a study."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,66 +6,67 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_FEWEST = 3
-"""Numbers of cubes that a line needs to say anything."""
+_MIN_POINTS = 3
+"""Fewest numbers of cubes for which a line is fitted."""
 Points = dict[int, float]
 """Average return by number of cubes."""
 
 
-class Line(NamedTuple):
+class LinearFit(NamedTuple):
     """A straight line, and how well it fits."""
 
-    start: float
+    intercept: float
     slope: float
-    explained: float
-    """Part of the variance that it explains (R²)."""
+    r_squared: float
+    """Fraction of the variance that the line explains."""
 
 
-def line_through(points: Mapping[int, float]) -> Line:
-    """The line of least squares."""
+def fit_line(points: Mapping[int, float]) -> LinearFit:
+    """Fit a line by least squares."""
     x, y = np.array([*points]), np.array([*points.values()])
-    slope, start = np.polyfit(x, y, 1)
-    whole = np.square(y - y.mean()).sum()
-    rest = np.square(y - start - slope * x).sum()
-    return Line(float(start), float(slope), float(1 - rest / whole) if whole > 0 else 1.0)
+    slope, intercept = np.polyfit(x, y, 1)
+    total = np.square(y - y.mean()).sum()
+    residual = np.square(y - intercept - slope * x).sum()
+    r_squared = float(1 - residual / total) if total > 0 else 1.0
+    return LinearFit(float(intercept), float(slope), r_squared)
 
 
-def by_cubes(rows: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
-    """Average returns of agents that met at least three numbers of cubes, in scattered goals."""
-    found: dict[str, Points] = {}
+def returns_by_cubes(rows: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
+    """Average returns of agents evaluated with at least three numbers of cubes, by agent."""
+    returns: dict[str, Points] = {}
     for row in rows:
-        if not row.get("waits") and row["task"].endswith(("Cube", "Cubes")):
-            found.setdefault(row["agent"], {})[row["objects"]] = row["average_return"]
-    enough = {name: points for name, points in found.items() if len(points) >= _FEWEST}
+        if not row.get("pending") and row["task"].endswith(("Cube", "Cubes")):
+            returns.setdefault(row["agent"], {})[row["objects"]] = row["average_return"]
+    enough = {name: points for name, points in returns.items() if len(points) >= _MIN_POINTS}
     return {name: dict(sorted(points.items())) for name, points in enough.items()}
 
 
-def told(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One sentence per agent; nothing if nobody met enough numbers of cubes."""
+def describe(rows: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence per agent; empty if no agent was evaluated with enough numbers of cubes."""
     lines = []
-    for name, points in by_cubes(rows).items():
-        line, counts = line_through(points), ", ".join(map(str, points))
+    for name, points in returns_by_cubes(rows).items():
+        line, counts = fit_line(points), ", ".join(map(str, points))
         lines.append(
             f"Average return of `{name}` with N = {counts} cubes: "
-            f"{line.start:.3f} {line.slope:+.3f} N, R² {line.explained:.3f}."
+            f"{line.intercept:.3f} {line.slope:+.3f} N, R² {line.r_squared:.3f}."
         )
     return "\n\n".join(lines)
 
 
-def draw_scaling(rows: Sequence[Mapping[str, Any]], out: Path) -> Path | None:
-    """Draw average return against the number of cubes, and the lines; None if there are none."""
-    found = by_cubes(rows)
-    if not found:
+def plot_scaling(rows: Sequence[Mapping[str, Any]], out: Path) -> Path | None:
+    """Plot average return against the number of cubes with fitted lines; None if there are none."""
+    returns = returns_by_cubes(rows)
+    if not returns:
         return None
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5, 3.4), layout="constrained")
     axes = figure.subplots()
-    for number, (name, points) in enumerate(found.items()):
-        line, color = line_through(points), f"C{number}"
+    for number, (name, points) in enumerate(returns.items()):
+        line, color = fit_line(points), f"C{number}"
         x = np.array([*points])
         axes.plot(x, [*points.values()], color, marker="o", linestyle="", label=name)
-        axes.plot(x, line.start + line.slope * x, color, linewidth=0.8)
+        axes.plot(x, line.intercept + line.slope * x, color, linewidth=0.8)
     axes.set(xlabel="cubes", ylabel="average return")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)

@@ -1,63 +1,71 @@
-"""Rows of numbers as Markdown."""
+"""Results as Markdown tables."""
 
 from collections.abc import Sequence
 from typing import Any
 
 
-def markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """Lay out examination summaries as a Markdown table."""
-    head = (
-        "task", "objects", "agent", "episodes", "steps", "success [95 % interval]", "fraction",
-        "average distance", "maximum distance", "average return", "fell off",
+def evaluation_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Table of evaluation summaries."""
+    header = (
+        "task", "objects", "agent", "episodes", "steps", "success [95 % interval]",
+        "success fraction", "average distance", "maximum distance", "average return", "fell off",
     )  # fmt: skip
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for row in rows:
-        success = f"{row['success']:.3f} [{row['success_low']:.3f}, {row['success_high']:.3f}]"
-        cells = (
-            row["task"], row["objects"], row["agent"], row["episodes"], row["steps"], success,
-            f"{row['success_fraction']:.3f}", f"{row['average_distance']:.4f}",
+    lines = [
+        (
+            row["task"], row["objects"], row["agent"], row["episodes"], row["steps"],
+            _success(row), f"{row['success_fraction']:.3f}", f"{row['average_distance']:.4f}",
             f"{row['maximum_distance']:.4f}", f"{row['average_return']:.3f}",
             f"{row['fallen']:.3f}",
-        )  # fmt: skip
-        lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+        )
+        for row in rows
+    ]  # fmt: skip
+    return _markdown(header, lines)
 
 
-def study(rows: Sequence[dict[str, Any]]) -> str:
-    """Lay out examination summaries beside the paper's numbers."""
-    head = (
-        "agent", "task", "objects", "success [95 % interval]", "paper", "target", "fraction",
-        "average distance", "median", "fell off", "episodes", "set",
+def study_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Table of evaluation summaries beside the paper's results."""
+    header = (
+        "agent", "task", "objects", "success [95 % interval]", "paper", "target",
+        "success fraction", "average distance", "median distance", "fell off", "episodes",
+        "episode set",
     )  # fmt: skip
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines: list[tuple[Any, ...]] = []
     for row in rows:
         task = row["task"] + (" (random colors)" if row.get("colors") == "random" else "")
-        if row.get("waits"):  # not trained yet: only what is known without playing
+        if row.get("pending"):  # not trained yet
             objects = row["objects"] if row["objects"] is not None else ""
-            cells: tuple[Any, ...] = (
+            lines.append((
                 row["agent"], task, objects, "queued", row["paper"], row["target"],
                 "", "", "", "", "", "",
-            )  # fmt: skip
+            ))  # fmt: skip
         else:
-            success = f"{row['success']:.3f} [{row['success_low']:.3f}, {row['success_high']:.3f}]"
-            cells = (
-                row["agent"], task, row["objects"], success, row["paper"], row["target"],
+            lines.append((
+                row["agent"], task, row["objects"], _success(row), row["paper"], row["target"],
                 f"{row['success_fraction']:.3f}", f"{row['average_distance']:.4f}",
-                _known(row.get("median_distance")), f"{row['fallen']:.3f}", row["episodes"],
+                _optional(row.get("median_distance")), f"{row['fallen']:.3f}", row["episodes"],
                 row["episode_set"],
-            )  # fmt: skip
-        lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+            ))  # fmt: skip
+    return _markdown(header, lines)
 
 
-def trainings(rows: Sequence[dict[str, Any]]) -> str:
-    """List how each agent of a study was made, or by which preset it will be."""
-    made: dict[str, str] = {}
+def training_list(rows: Sequence[dict[str, Any]]) -> str:
+    """List how each agent of a study was trained, or the training it is queued as."""
+    trained: dict[str, str] = {}
     for row in rows:
-        how = f"queued as `{row['queued']}`" if row.get("waits") else row["trained"]
-        made.setdefault(row["agent"], how)
-    return "".join(f"- `{agent}`: {how}\n" for agent, how in made.items())
+        how = f"queued as `{row['queued']}`" if row.get("pending") else row["trained"]
+        trained.setdefault(row["agent"], how)
+    return "".join(f"- `{agent}`: {how}\n" for agent, how in trained.items())
 
 
-def _known(distance: float | None) -> str:
+def _markdown(header: Sequence[str], lines: Sequence[Sequence[Any]]) -> str:
+    rule = "|" + "---|" * len(header)
+    rows = ["| " + " | ".join(str(cell) for cell in line) + " |" for line in (header, *lines)]
+    return "\n".join((rows[0], rule, *rows[1:])) + "\n"
+
+
+def _success(row: dict[str, Any]) -> str:
+    return f"{row['success']:.3f} [{row['success_low']:.3f}, {row['success_high']:.3f}]"
+
+
+def _optional(distance: float | None) -> str:
     return "" if distance is None else f"{distance:.4f}"

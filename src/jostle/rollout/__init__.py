@@ -1,1 +1,1 @@
-"""Where policies meet environments."""
+"""Policies in environments: observers, collecting, rollouts, frames."""

@@ -1,153 +1,133 @@
-"""From an environment's observation to entities: the door between body and brain.
+"""True state to entities.
 
-Objects are told apart by a code of fixed width, drawn anew for every episode, so that an agent
-trained with n objects runs with any m: it has met every code, and learnt to match equal ones.
+Objects are identified by a one-hot id of fixed width, drawn anew for every episode, so that an
+agent trained with n objects runs with any m: it has met every id, and learned to match equal ones.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from jostle.core.protocols import Observation
+from jostle.core.checkpoint import pack_rng, unpack_rng
+from jostle.core.entities import (
+    GRIPPER,
+    HEADING,
+    HEIGHT,
+    OBJECT_ID,
+    POSITION,
+    Entities,
+    EntityLayout,
+)
+from jostle.core.protocols import GoalSpec, Observation
 from jostle.envs.observe import StateReader
-from jostle.replay.sampler import GoalForm
-from jostle.rollout.approach import present
+from jostle.rollout.reach import present
 from jostle.scene.spec import MAX_OBJECTS
 
 
-class Sets(NamedTuple):
-    """Entities as numpy, on their way to memory."""
-
-    values: NDArray[np.float32]
-    """(B, V, K, D)."""
-    visible: NDArray[np.bool_]
-    """(B, V, K)."""
-
-
-class Observer(Protocol):
-    """Whatever turns observations into entities."""
-
-    codes: NDArray[np.int64]
-    """Which identity code each object of each copy has, (B, N)."""
-
-    @property
-    def rng(self) -> np.random.Generator | None:
-        """Source of the codes; none if they are always the same."""
-        ...
-
-    @property
-    def state_shape(self) -> tuple[int, int, int]:
-        """Views, entities and features of a state."""
-        ...
-
-    @property
-    def goal_shape(self) -> tuple[int, int, int]:
-        """Views, entities and features of a goal."""
-        ...
-
-    @property
-    def features(self) -> int:
-        """Width of an entity."""
-        ...
-
-    @property
-    def code_width(self) -> int:
-        """Features at the end of an entity that are its identity code."""
-        ...
-
-    def goal_form(self) -> GoalForm:
-        """How hindsight reads a goal off a state."""
-        ...
-
-    def begin(self, copies: NDArray[np.int64]) -> None:
-        """Prepare copies that start an episode."""
-        ...
-
-    def state(self, observation: Observation) -> Sets:
-        """What is there."""
-        ...
-
-    def goal(self, observation: Observation) -> Sets:
-        """What shall be there."""
-        ...
-
-    def coordinates(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Task coordinates (B, N, w) that the reward of training is about."""
-        ...
-
-
 class StateObserver:
-    """True state to entities: place, heading, a gripper flag and a one-hot identity code."""
+    """Entities of true state: coordinates, a gripper flag and a one-hot object id."""
 
-    def __init__(self, reader: StateReader, copies: int, rng: np.random.Generator | None) -> None:
-        """Serve `copies` copies; without `rng`, codes are simply 0, 1, 2, ..."""
+    def __init__(
+        self,
+        reader: StateReader,
+        num_envs: int,
+        rng: np.random.Generator | None,
+        features: Literal["full", "paper"] = "full",
+    ) -> None:
+        """Observe `num_envs` environments; without `rng`, ids are simply 0, 1, 2, ...
+
+        The paper's features have no height and no gripper flag: the gripper has the first id, and
+        ids are fixed.
+        """
         self._reader, self.rng = reader, rng
-        self._place = [name for name in reader.columns if name != "present"]
-        self.codes = np.tile(np.arange(reader.objects), (copies, 1))  # (B, N)
+        dropped = ("present", "z") if features == "paper" else ("present",)
+        self._coordinates = [name for name in reader.columns if name not in dropped]
+        heading = ((HEADING, 2),) if "sin" in self._coordinates else ()
+        if features == "paper":
+            self.layout = EntityLayout(((POSITION, 2), *heading, (OBJECT_ID, 1 + reader.objects)))
+        else:
+            ids = ((GRIPPER, 1), (OBJECT_ID, MAX_OBJECTS))
+            self.layout = EntityLayout(((POSITION, 2), (HEIGHT, 1), *heading, *ids))
+        self._fixed_ids = features == "paper"
+        self.object_ids = np.tile(np.arange(reader.objects), (num_envs, 1))  # (B, N)
 
     @property
     def state_shape(self) -> tuple[int, int, int]:
         """Views, entities and features of a state."""
-        return 1, 1 + self._reader.objects, self.features
+        return 1, 1 + self._reader.objects, self.layout.width
 
     @property
     def goal_shape(self) -> tuple[int, int, int]:
         """Views, entities and features of a goal."""
-        return 1, self._reader.objects, self.features
+        return 1, self._reader.objects, self.layout.width
 
-    @property
-    def features(self) -> int:
-        """Width of an entity."""
-        return len(self._place) + 1 + MAX_OBJECTS
-
-    @property
-    def code_width(self) -> int:
-        """Features at the end of an entity that are its identity code."""
-        return MAX_OBJECTS
-
-    def goal_form(self) -> GoalForm:
+    def goal_spec(self) -> GoalSpec:
         """How hindsight reads a goal off a state."""
-        places = np.zeros(self.features, np.float32)
-        places[: len(self._place)] = 1.0
-        columns = 1.0 - places
-        columns[[self._place.index(n) for n in self._reader.goal_columns if n != "present"]] = 1.0
-        columns[len(self._place)] = 0.0  # goals have no gripper
-        return GoalForm(1, columns, places, shared=self._reader.measure.kind == "yaw")
+        coordinates = np.zeros(self.layout.width, np.float32)
+        coordinates[: len(self._coordinates)] = 1.0
+        columns = 1.0 - coordinates
+        goal_columns = [name for name in self._reader.goal_columns if name != "present"]
+        columns[[self._coordinates.index(name) for name in goal_columns]] = 1.0
+        if GRIPPER in self.layout:
+            columns[self.layout[GRIPPER]] = 0.0  # goals have no gripper
+        shared = self._reader.goal_metric.goal_type == "yaw"
+        return GoalSpec(1, columns, coordinates, shared=shared)
 
-    def begin(self, copies: NDArray[np.int64]) -> None:
-        """Draw new identity codes for copies that start an episode."""
-        if self.rng is None:
+    def reset(self, envs: NDArray[np.int64]) -> None:
+        """Draw new object ids for environments that start an episode; the paper's are fixed."""
+        if self.rng is None or self._fixed_ids:
             return
-        for copy in copies:
-            self.codes[copy] = self.rng.permutation(MAX_OBJECTS)[: self._reader.objects]
+        for env in envs:
+            self.object_ids[env] = self.rng.permutation(MAX_OBJECTS)[: self._reader.objects]
 
-    def state(self, observation: Observation) -> Sets:
+    def state(self, observation: Observation) -> Entities:
         """The gripper and the objects."""
         rows = observation["observation"]  # (B, 1+N, F)
-        values = np.zeros((*rows.shape[:2], self.features), np.float32)
-        values[..., : len(self._place)] = rows[..., : len(self._place)]
-        values[:, 0, len(self._place)] = 1.0
-        values[:, 1:, len(self._place) + 1 :] = self._identity()
-        return self._seen(values, rows)
+        values = np.zeros((*rows.shape[:2], self.layout.width), np.float32)
+        columns = [self._reader.columns.index(name) for name in self._coordinates]
+        values[..., : len(columns)] = rows[..., columns]
+        if GRIPPER in self.layout:
+            values[:, 0, self.layout[GRIPPER]] = 1.0
+        else:
+            values[:, 0, self.layout[OBJECT_ID].start] = 1.0
+        values[:, 1:, self.layout[OBJECT_ID]] = self._one_hot_ids()
+        return self._entities(values, rows)
 
-    def goal(self, observation: Observation) -> Sets:
-        """Where the objects shall go."""
+    def goal(self, observation: Observation) -> Entities:
+        """The objects where they should be."""
         rows = observation["desired_goal"]  # (B, N, w)
-        values = np.zeros((*rows.shape[:2], self.features), np.float32)
+        values = np.zeros((*rows.shape[:2], self.layout.width), np.float32)
         for column, name in enumerate(self._reader.goal_columns):
             if name != "present":
-                values[..., self._place.index(name)] = rows[..., column]
-        values[..., len(self._place) + 1 :] = self._identity()
-        return self._seen(values, rows)
+                values[..., self._coordinates.index(name)] = rows[..., column]
+        values[..., self.layout[OBJECT_ID]] = self._one_hot_ids()
+        return self._entities(values, rows)
 
-    def coordinates(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    def coordinates(self, goals: NDArray[np.float32]) -> NDArray[np.float32]:
         """Task coordinates (B, N, w) that the reward of training is about: all of them."""
-        return rows
+        return goals
 
-    def _identity(self) -> NDArray[np.float32]:
-        return np.eye(MAX_OBJECTS, dtype=np.float32)[self.codes]  # (B, N, 12)
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Present object ids and their random generator."""
+        meta = {} if self.rng is None else {"rng": pack_rng(self.rng)}
+        return {"object_ids": torch.from_numpy(self.object_ids)}, meta
 
-    def _seen(self, values: NDArray[np.float32], rows: NDArray[np.float32]) -> Sets:
-        visible = present(rows, self._reader.measure.padded)
-        return Sets((values * visible[..., None])[:, None], visible[:, None])
+    def load_state_dict(self, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self.object_ids[:] = tensors["object_ids"].numpy()
+        if self.rng is not None:
+            unpack_rng(self.rng, meta["rng"])
+
+    def _one_hot_ids(self) -> NDArray[np.float32]:
+        ids = self.layout[OBJECT_ID]
+        width = ids.stop - ids.start
+        return np.eye(width, dtype=np.float32)[
+            int(self._fixed_ids) + self.object_ids
+        ]  # (B, N, width)
+
+    def _entities(self, values: NDArray[np.float32], rows: NDArray[np.float32]) -> Entities:
+        visible = present(rows, self._reader.goal_metric.padded)
+        return Entities((values * visible[..., None])[:, None], visible[:, None])

@@ -1,127 +1,142 @@
-"""From frames to entities by a frozen encoder: what an agent sees that sees for itself.
+"""Images to entities by a frozen encoder.
 
-Nothing but the cameras' frames is ever read here; coordinates pass by untouched on their way to
-the reward of training.
+Only the cameras' images are read here; task coordinates pass untouched on their way to the reward.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from jostle.core.clock import CLOCK
+from jostle.core.entities import TABLE_XY, Entities, EntityLayout
 from jostle.core.errors import BadValueError
-from jostle.core.protocols import Observation
-from jostle.particles.catalog import Encoder
-from jostle.replay.sampler import GoalForm
-from jostle.rollout.grounding import GROUND, Grounding
-from jostle.rollout.observer import Sets
+from jostle.core.profiler import PROFILER
+from jostle.core.protocols import Encoder, GoalSpec, Observation
+from jostle.rollout.table_projection import COLUMNS, TableProjection
 
-_AT_ONCE = 8
-"""Scenes that are encoded in one go: larger batches fall out of the caches."""
+_CHUNK = 8
+"""Scenes that are encoded at once on a CPU: larger batches fall out of its caches."""
+_CHUNK_ON_DEVICE = 256
+"""The same on a GPU."""
 GOAL = "goal_"
-"""What the name of a goal's frame begins with."""
+"""Prefix of the keys of goal images."""
 
 
 class PixelObserver:
-    """Frames of all cameras to entities, and the goal's frames once per episode.
+    """Encodes the images of all cameras, and the goal's images once per episode.
 
-    A camera that is missing shows nothing: its view is an empty set, and the agent goes on with the
-    others.
+    A missing camera is an empty view: the agent acts on the others.
     """
-
-    rng = None
-    code_width = 0
 
     def __init__(
         self,
         encoder: Encoder,
         cameras: Sequence[str],
-        copies: int,
-        ground: Grounding | None = None,
+        table_projection: TableProjection | None = None,
+        device: torch.device | None = None,
     ) -> None:
-        """See with `encoder` through `cameras`, in the order it was trained with.
+        """Encode images of `cameras`, in the order that the encoder was trained with.
 
-        With `ground`, entities are also told where on the table they would lie.
+        With `table_projection`, entities also carry their position on the table.
         """
-        self._encoder, self._cameras, self._ground = encoder, tuple(cameras), ground
-        self.codes = np.zeros((copies, 0), np.int64)
-        self._photo: NDArray[np.uint8] | None = None
-        self._aim: Sets | None = None
+        self._encoder, self._cameras = encoder, tuple(cameras)
+        self._projection, self._device = table_projection, device or torch.device("cpu")
+        self._goal_frames: NDArray[np.uint8] | None = None
+        self._goal_entities: Entities | None = None
+
+    @property
+    def layout(self) -> EntityLayout:
+        """Which columns of an entity are what."""
+        layout = self._encoder.layout
+        return layout if self._projection is None else layout.plus(TABLE_XY, COLUMNS)
 
     @property
     def state_shape(self) -> tuple[int, int, int]:
         """Views, entities and features of a state."""
-        return len(self._cameras), self._encoder.shape[0], self.features
+        return len(self._cameras), self._encoder.shape[0], self.layout.width
 
     @property
     def goal_shape(self) -> tuple[int, int, int]:
-        """A goal is seen as a state is."""
+        """Goals are observed as states are."""
         return self.state_shape
 
-    @property
-    def features(self) -> int:
-        """Width of an entity."""
-        return self._encoder.shape[1] + (0 if self._ground is None else GROUND)
+    def goal_spec(self) -> GoalSpec:
+        """Hindsight takes whole sets: no entity is assigned to an object."""
+        every_column = np.ones(self.layout.width, np.float32)
+        return GoalSpec(0, every_column, every_column)
 
-    def goal_form(self) -> GoalForm:
-        """Hindsight takes whole sets: nobody knows who is who."""
-        every = np.ones(self.features, np.float32)
-        return GoalForm(0, every, every)
+    def reset(self, envs: NDArray[np.int64]) -> None:
+        """Nothing to draw: objects are identified by their looks."""
+        del envs
 
-    def begin(self, copies: NDArray[np.int64]) -> None:
-        """Nothing to draw: objects are told apart by what they look like."""
-        del copies
+    def state(self, observation: Observation) -> Entities:
+        """Entities of the cameras' images."""
+        views, frames = self._frames(observation, "")
+        return self._all_views(self._encode(frames), views)
 
-    def state(self, observation: Observation) -> Sets:
-        """What the cameras show."""
-        there, frames = self._frames(observation, "")
-        return self._in_place(self._see(frames), there)
+    def goal(self, observation: Observation) -> Entities:
+        """Entities of the goal's images; only images that changed are encoded again."""
+        views, frames = self._frames(observation, GOAL)
 
-    def goal(self, observation: Observation) -> Sets:
-        """What the goal's pictures show; only pictures that changed are looked at again."""
-        there, frames = self._frames(observation, GOAL)
-        if self._photo is None or self._aim is None or self._photo.shape != frames.shape:
-            self._photo, self._aim = frames.copy(), self._see(frames)
-            return self._in_place(self._aim, there)
-        fresh = (frames != self._photo).reshape(len(frames), -1).any(1)  # (B,)
-        if fresh.any():
-            seen = self._see(frames[fresh])
-            values, visible = self._aim.values.copy(), self._aim.visible.copy()
-            values[fresh], visible[fresh] = seen.values, seen.visible
-            self._photo[fresh], self._aim = frames[fresh], Sets(values, visible)
-        return self._in_place(self._aim, there)
+        # First images, or another number of environments
+        cached = self._goal_frames
+        if cached is None or self._goal_entities is None or cached.shape != frames.shape:
+            self._goal_frames, self._goal_entities = frames.copy(), self._encode(frames)
+            return self._all_views(self._goal_entities, views)
 
-    def coordinates(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        # Environments with a new goal
+        changed = (frames != cached).reshape(len(frames), -1).any(1)  # (B,)
+        if changed.any():
+            encoded = self._encode(frames[changed])
+            values, visible = (array.copy() for array in self._goal_entities)
+            values[changed], visible[changed] = encoded
+            cached[changed], self._goal_entities = frames[changed], Entities(values, visible)
+        return self._all_views(self._goal_entities, views)
+
+    def coordinates(self, goals: NDArray[np.float32]) -> NDArray[np.float32]:
         """Task coordinates (B, N, w) that the reward of training is about: all of them."""
-        return rows
+        return goals
 
-    def _frames(self, observation: Observation, head: str) -> tuple[list[int], NDArray[np.uint8]]:
-        """Which views there are, and their frames (B, v, H, W, 3)."""
-        there = [view for view, name in enumerate(self._cameras) if head + name in observation]
-        if not there:
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Nothing to save: the cache of goals is filled again."""
+        return {}, {}
+
+    def load_state_dict(self, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        del tensors, meta
+
+    def _frames(self, observation: Observation, prefix: str) -> tuple[list[int], NDArray[np.uint8]]:
+        """Which views are present, and their frames (B, v, H, W, 3)."""
+        keys = [prefix + name for name in self._cameras]
+        views = [view for view, key in enumerate(keys) if key in observation]
+        if not views:
             raise BadValueError(
-                f"This agent looks through {', '.join(self._cameras)}, but there are no frames "
-                f"'{head}{self._cameras[0]}' or of its other cameras. Build the environment with "
+                f"This agent uses the cameras {', '.join(self._cameras)}, but the observation has "
+                f"no images '{keys[0]}' or of its other cameras. Build the environment with "
                 "obs_type='both' and these cameras."
             )
-        return there, np.stack([observation[head + self._cameras[view]] for view in there], axis=1)
+        return views, np.stack([observation[keys[view]] for view in views], axis=1)
 
-    def _in_place(self, seen: Sets, there: list[int]) -> Sets:
-        """Sets of all views: what is seen where there is a view, nothing elsewhere."""
-        if len(there) < len(self._cameras):
-            shape = (len(seen.values), len(self._cameras), *self._encoder.shape)
+    def _all_views(self, entities: Entities, views: list[int]) -> Entities:
+        """Entities of all views: empty where a camera is missing."""
+        if len(views) < len(self._cameras):
+            shape = (len(entities.values), len(self._cameras), *self._encoder.shape)
             values, visible = np.zeros(shape, np.float32), np.zeros(shape[:-1], bool)
-            values[:, there], visible[:, there] = seen.values, seen.visible
-            seen = Sets(values, visible)
-        return seen if self._ground is None else self._ground(seen)
+            values[:, views], visible[:, views] = entities
+            entities = Entities(values, visible)
+        return entities if self._projection is None else self._projection(entities)
 
-    def _see(self, frames: NDArray[np.uint8]) -> Sets:
-        with CLOCK("encoding"):
-            parts = [
-                self._encoder.encode(torch.from_numpy(frames[start : start + _AT_ONCE]))
-                for start in range(0, len(frames), _AT_ONCE)
+    def _encode(self, frames: NDArray[np.uint8]) -> Entities:
+        chunk = _CHUNK if self._device.type == "cpu" else _CHUNK_ON_DEVICE
+        with PROFILER("encoding"):
+            chunks = [
+                self._encoder.encode(
+                    torch.from_numpy(frames[start : start + chunk]).to(self._device)
+                )
+                for start in range(0, len(frames), chunk)
             ]
-            values, visible = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
-        return Sets(values * visible[..., None], visible)
+            values, visible = Entities.cat(chunks).map(lambda tensor: tensor.cpu().numpy())
+        return Entities(values * visible[..., None], visible)

@@ -1,1 +1,1 @@
-"""The world as data, and its physics."""
+"""The simulated scene as data, and its physics."""

@@ -1,4 +1,4 @@
-"""The Franka Panda: true kinematics, limits and masses, drawn with plain primitives.
+"""The Franka Panda: true kinematics, limits and masses, with primitive geoms as visuals.
 
 Link masses and inertias are the published identified values; the closed fingers are one rigid
 block with the hand, so an arm costs seven degrees of freedom.
@@ -13,7 +13,7 @@ import numpy as np
 RESET_POSE = (0.0, 0.1963, 0.0, -2.6180, 0.0, 2.9416, 0.7854)
 """Joint angles at the start of every episode."""
 RETRACTED_POSE = (0.0, -0.62, 0.0, -3.06, 0.0, 2.18, 0.7854)
-"""Joint angles in goal pictures: the hand hangs behind the table's edge, above all objects."""
+"""Joint angles in goal images: the hand hangs behind the table's edge, above all objects."""
 GRIP_OFFSET = (0.458, 0.0, 0.0931)
 """Where the grip site is at the reset pose, from the base (to a millimeter)."""
 GRIP = "grip"
@@ -26,7 +26,7 @@ _DARK = (0.22, 0.23, 0.25, 1.0)
 
 @dataclass(frozen=True)
 class _Link:
-    """One moving link: where it hangs, how it turns, what it weighs, how it looks."""
+    """One moving link: frame, joint limits, mass properties and visual geoms."""
 
     pos: tuple[float, float, float]
     quat: tuple[float, float, float, float]
@@ -35,8 +35,8 @@ class _Link:
     mass: float
     center: tuple[float, float, float]
     inertia: tuple[float, float, float, float, float, float]
-    strokes: tuple[tuple[tuple[float, ...], float, tuple[float, ...]], ...]
-    """Capsules: two end points, radius, color."""
+    capsules: tuple[tuple[tuple[float, ...], float, tuple[float, ...]], ...]
+    """Visual geoms: two end points, radius, color."""
 
 
 _ROLL = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
@@ -95,10 +95,10 @@ JOINTS = tuple(f"joint{number}" for number in range(1, 8))
 
 
 def add_arm(spec: mujoco.MjSpec, base: tuple[float, float, float], friction: float) -> None:
-    """Hang the arm at `base`; its bodies feel no gravity and touch only objects and furniture."""
+    """Add the arm at `base`, without gravity; it collides with objects and furniture only."""
     parent = spec.worldbody.add_body(name="base", pos=base)
-    _stroke(parent, (-0.05, 0, 0.05, 0.02, 0, 0.06), 0.07, _WHITE)
-    _stroke(parent, (0, 0, 0.08, 0, 0, 0.16), 0.062, _GRAY)
+    _add_capsule(parent, (-0.05, 0, 0.05, 0.02, 0, 0.06), 0.07, _WHITE)
+    _add_capsule(parent, (0, 0, 0.08, 0, 0, 0.16), 0.062, _GRAY)
     for name, link in zip(JOINTS, _LINKS, strict=True):
         parent = parent.add_body(
             name=f"{name}_link", pos=link.pos, quat=link.quat, gravcomp=1,
@@ -109,15 +109,16 @@ def add_arm(spec: mujoco.MjSpec, base: tuple[float, float, float], friction: flo
             limited=True, armature=0.1, damping=1.0, actfrclimited=True,
             actfrcrange=(-link.torque, link.torque),
         )  # fmt: skip
-        for ends, radius, color in link.strokes:
-            _stroke(parent, ends, radius, color)
+        for ends, radius, color in link.capsules:
+            _add_capsule(parent, ends, radius, color)
     _add_hand(parent, friction)
 
 
 def _add_hand(wrist: "mujoco._specs.MjsBody", friction: float) -> None:
-    turn = (math.cos(math.pi / 8), 0, 0, -math.sin(math.pi / 8))
+    """Add palm, closed fingers and the grip site."""
+    quat = (math.cos(math.pi / 8), 0, 0, -math.sin(math.pi / 8))
     hand = wrist.add_body(
-        name="hand", pos=(0, 0, 0.107), quat=turn, gravcomp=1,
+        name="hand", pos=(0, 0, 0.107), quat=quat, gravcomp=1,
         mass=0.76, ipos=(-0.01, 0, 0.03), inertia=(0.001, 0.0025, 0.0017), explicitinertial=True,
     )  # fmt: skip
     box = mujoco.mjtGeom.mjGEOM_BOX
@@ -133,7 +134,7 @@ def _add_hand(wrist: "mujoco._specs.MjsBody", friction: float) -> None:
     hand.add_site(name=GRIP, pos=(0, 0, 0.1025))
 
 
-def _stroke(
+def _add_capsule(
     body: "mujoco._specs.MjsBody", ends: tuple[float, ...], radius: float, color: tuple[float, ...]
 ) -> None:
     body.add_geom(

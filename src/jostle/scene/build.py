@@ -1,14 +1,15 @@
-"""`SceneSpec` to a compiled model and the indices that go with it."""
+"""Compile a `SceneSpec` to a MuJoCo model and the indices that go with it."""
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from jostle.scene.arm import GRIP, JOINTS, RESET_POSE, add_arm
-from jostle.scene.drive import ACTION_SECONDS, Workspace, add_drive
+from jostle.scene.controller import ACTION_SECONDS, Workspace, add_controller
 from jostle.scene.furniture import add_furniture, add_lights, robot_base
 from jostle.scene.shapes import SHAPES
 from jostle.scene.spec import ObjectSpec, SceneSpec, TableSpec
@@ -16,65 +17,74 @@ from jostle.scene.spec import ObjectSpec, SceneSpec, TableSpec
 SUBSTEPS = 40
 """Physics steps per action."""
 _DENSITY = 1000.0
-_PARKED = -2.0
-_NOBODY = 8
-"""Contact bit that nothing answers to: a geom with no bit at all would change the data layout."""
-_LIFT = 1e-6
+_PARKED_Z = -2.0
+_NO_COLLISION = 8
+"""Contact bit that no other geom has: a geom without any bit would change the data layout."""
+_BALANCE_OFFSET = 1e-6
 """Meters by which the parts of a balanced object are lifted where shapes may change: MuJoCo packs
-a body more tightly when its center of mass is its origin, and then layouts would differ."""
+a body more tightly when its center of mass is its origin, and then data layouts would differ."""
 _CONTACT = ((0.025, 1.0), (0.9, 0.99, 0.001, 0.5, 2))
 """Time constant and impedance of every contact."""
 
 
 @dataclass(frozen=True)
-class World:
-    """A compiled scene."""
+class CompiledScene:
+    """A scene that is ready to simulate."""
 
-    scene: SceneSpec
+    spec: SceneSpec
     """What was compiled."""
     model: mujoco.MjModel
-    """MuJoCo's own form; treat as read-only."""
-    row: NDArray[np.float64]
+    """The MuJoCo model; treat as read-only."""
+    initial_state: NDArray[np.float64]
     """Integration state at reset: arm at its reset pose, every object parked."""
     grip: NDArray[np.float64]
     """Position of the grip site at reset."""
-    space: Workspace
+    workspace: Workspace
     """Where the gripper may be sent."""
-    parts: NDArray[np.int64]
+    geom_ids: NDArray[np.int64]
     """Ids of the geoms of each object slot, (N, parts)."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the specification; unpickling compiles it, or takes the cached model."""
+        return compile_scene, (self.spec,)
 
 
 def parked(slot: int) -> tuple[float, float, float]:
-    """Where an absent object waits: below the ground, behind the robot, out of sight."""
-    return (-3.0, 0.2 * slot - 1.2, _PARKED)
+    """Position of an absent object: below the ground, behind the robot, out of sight."""
+    return (-3.0, 0.2 * slot - 1.2, _PARKED_Z)
 
 
 @functools.lru_cache(maxsize=512)
-def build(scene: SceneSpec) -> World:
+def compile_scene(scene: SceneSpec) -> CompiledScene:
     """Compile a scene; equal scenes share one model."""
-    offset, held = _reset_grip()
-    spec = _bare(scene.table)
+    # Model
+    grip_offset, hand_quat = _reset_grip()
+    spec = _base_spec(scene.table)
     add_furniture(spec, scene.table, scene.corridor, friction=_friction(scene))
     add_lights(spec)
-    for slot, one in enumerate(scene.objects):
-        _add_object(spec, slot, one, scene.parts)
-    add_drive(spec, held)
+    for slot, obj in enumerate(scene.objects):
+        _add_object(spec, slot, obj, scene.parts)
+    add_controller(spec, hand_quat)
     model = spec.compile()
-    grip = np.array(robot_base(scene.table)) + offset
-    space = Workspace.over(scene.table, held)
-    parts = [
+
+    # State at reset and indices
+    grip = np.array(robot_base(scene.table)) + grip_offset
+    workspace = Workspace.over(scene.table, hand_quat)
+    geom_ids = [
         [model.geom(f"object{slot}_part{part}").id for part in range(scene.parts)]
         for slot in range(len(scene.objects))
     ]
-    return World(scene, model, _reset_row(model, grip), grip, space, np.array(parts))
+    state = _initial_state(model, grip)
+    return CompiledScene(scene, model, state, grip, workspace, np.array(geom_ids))
 
 
 def _friction(scene: SceneSpec) -> float:
     # MuJoCo takes the larger friction of a pair, so furniture must not exceed the objects'.
-    return min(one.friction for one in scene.objects)
+    return min(obj.friction for obj in scene.objects)
 
 
-def _bare(table: TableSpec) -> mujoco.MjSpec:
+def _base_spec(table: TableSpec) -> mujoco.MjSpec:
+    """Solver options and the arm."""
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
     option = spec.option
@@ -82,7 +92,7 @@ def _bare(table: TableSpec) -> mujoco.MjSpec:
     option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     option.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
     option.iterations, option.ls_iterations = 20, 20
-    # Hard contacts everywhere: fifty newtons on a cube of forty grams must not squeeze it.
+    # Stiff contacts: fifty newtons on a cube of forty grams must not squeeze it.
     spec.default.geom.solref, spec.default.geom.solimp = _CONTACT
     option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     spec.memory = 8 * 1024 * 1024
@@ -95,7 +105,7 @@ def _bare(table: TableSpec) -> mujoco.MjSpec:
 @functools.cache
 def _reset_grip() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Grip site at the reset pose: offset from the base, and orientation as a quaternion."""
-    model = _bare(TableSpec()).compile()
+    model = _base_spec(TableSpec()).compile()
     data = mujoco.MjData(model)
     data.qpos[:] = RESET_POSE
     mujoco.mj_kinematics(model, data)
@@ -104,38 +114,39 @@ def _reset_grip() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return data.site(GRIP).xpos - np.array(robot_base(TableSpec())), quat
 
 
-def _add_object(spec: mujoco.MjSpec, slot: int, one: ObjectSpec, parts: int) -> None:
-    shape = SHAPES[one.shape]
+def _add_object(spec: mujoco.MjSpec, slot: int, obj: ObjectSpec, parts: int) -> None:
+    """Add a free body of `parts` boxes; boxes that the shape does not need have no mass."""
+    shape = SHAPES[obj.shape]
     body = spec.worldbody.add_body(
-        name=f"object{slot}", pos=parked(slot), gravcomp=0 if one.present else 1
+        name=f"object{slot}", pos=parked(slot), gravcomp=0 if obj.present else 1
     )
     body.add_freejoint(name=f"object{slot}")
-    volumes = [float(np.prod(part.size)) for part in shape.boxes]
-    density = one.mass * _DENSITY * (1 - shape.shared / sum(volumes))
-    lift = _LIFT if parts > 1 and shape.balanced else 0
+    volumes = [float(np.prod(box.size)) for box in shape.boxes]
+    density = obj.mass * _DENSITY * (1 - shape.shared / sum(volumes))
+    lift = _BALANCE_OFFSET if parts > 1 and shape.balanced else 0
     for number in range(parts):
         used = number < len(shape.boxes)
-        solid = used and one.present
-        part = shape.boxes[number if used else 0]
-        stretch = (*one.scale, 1.0)
-        half = [size * by / 2 for size, by in zip(part.size, stretch, strict=True)]
+        solid = used and obj.present
+        box = shape.boxes[number if used else 0]
+        stretch = (*obj.scale, 1.0)
+        half_sizes = [size * factor / 2 for size, factor in zip(box.size, stretch, strict=True)]
         body.add_geom(
             name=f"object{slot}_part{number}", type=mujoco.mjtGeom.mjGEOM_BOX,
-            size=half if used else (1e-3, 1e-3, 1e-3),
-            pos=(part.center[0] * one.scale[0], part.center[1] * one.scale[1], lift),
-            quat=(np.cos(part.yaw / 2), 0, 0, np.sin(part.yaw / 2)),
+            size=half_sizes if used else (1e-3, 1e-3, 1e-3),
+            pos=(box.center[0] * obj.scale[0], box.center[1] * obj.scale[1], lift),
+            quat=(np.cos(box.yaw / 2), 0, 0, np.sin(box.yaw / 2)),
             density=density if used else 0,
-            contype=1 if solid else _NOBODY, conaffinity=1 if solid else 0,
-            friction=(one.friction, 0.005, 0.0001),
+            contype=1 if solid else _NO_COLLISION, conaffinity=1 if solid else 0,
+            friction=(obj.friction, 0.005, 0.0001),
         )  # fmt: skip
 
 
-def _reset_row(model: mujoco.MjModel, grip: NDArray[np.float64]) -> NDArray[np.float64]:
+def _initial_state(model: mujoco.MjModel, grip: NDArray[np.float64]) -> NDArray[np.float64]:
     data = mujoco.MjData(model)
     for name, angle in zip(JOINTS, RESET_POSE, strict=True):
         data.joint(name).qpos = angle
     data.ctrl[:3] = grip
-    kind = mujoco.mjtState.mjSTATE_INTEGRATION
-    row = np.empty(mujoco.mj_stateSize(model, kind))
-    mujoco.mj_getState(model, data, row, kind)
-    return row
+    signature = mujoco.mjtState.mjSTATE_INTEGRATION
+    state = np.empty(mujoco.mj_stateSize(model, signature))
+    mujoco.mj_getState(model, data, state, signature)
+    return state

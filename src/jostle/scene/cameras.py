@@ -1,4 +1,4 @@
-"""Named viewpoints, and where a world point lands in their pictures."""
+"""Named cameras, and the projection between world and image coordinates."""
 
 import functools
 from collections.abc import Sequence
@@ -23,17 +23,17 @@ CAMERAS: Catalog[CameraSpec] = Catalog(
         ),
     },
 )
-"""The paper's two views, a bird's view, and a beauty shot for films."""
+"""The paper's two views, a view from above, and a view for videos."""
 
 
-def read_cameras(cameras: Sequence[str | CameraSpec]) -> tuple[CameraSpec, ...]:
-    """Resolve names and pass ready-made cameras through; names must differ."""
+def resolve_cameras(cameras: Sequence[str | CameraSpec]) -> tuple[CameraSpec, ...]:
+    """Look up cameras that are given by name; the names of all cameras must differ."""
     if isinstance(cameras, str | CameraSpec):
         cameras = (cameras,)
-    found = tuple(CAMERAS[one] if isinstance(one, str) else one for one in cameras)
-    names = [one.name for one in found]
+    resolved = tuple(CAMERAS[item] if isinstance(item, str) else item for item in cameras)
+    names = [camera.name for camera in resolved]
     require(len(set(names)) == len(names), f"Two cameras share a name: {names}.")
-    return found
+    return resolved
 
 
 @functools.lru_cache(maxsize=4096)
@@ -42,7 +42,7 @@ def orientation(camera: CameraSpec) -> NDArray[np.float64]:
     back = np.subtract(camera.position, camera.target)
     back = back / np.linalg.norm(back)
     right = np.cross((0.0, 0.0, 1.0), back)
-    if np.linalg.norm(right) < 1e-6:  # looking straight down: the robot is at the top
+    if np.linalg.norm(right) < 1e-6:  # camera points straight down: the robot is at the top
         right = np.array((0.0, 1.0, 0.0))
     right = right / np.linalg.norm(right)
     return np.stack((right, np.cross(back, right), back), axis=1)
@@ -53,7 +53,7 @@ def project(
 ) -> NDArray[np.float64]:
     """Project world points (..., 3) to pixel coordinates (..., 2) = (column, row).
 
-    The origin is the upper left corner of the picture and a pixel's center lies at half-integers.
+    The origin is the upper left corner of the image and pixel centers lie at half-integers.
     """
     height, width = size
     local = (points - np.array(camera.position)) @ orientation(camera)  # (..., 3)
@@ -63,21 +63,21 @@ def project(
     return np.stack((column, row), axis=-1)
 
 
-def onto_plane(
+def unproject_to_plane(
     camera: CameraSpec, pixels: NDArray[np.float64], height: float, size: tuple[int, int]
 ) -> NDArray[np.float64]:
-    """Where the rays of pixels (..., 2) = (column, row) meet a level plane: x, y (..., 2).
+    """Intersect the rays of pixels (..., 2) = (column, row) with a horizontal plane: x, y (..., 2).
 
     The inverse of `project` for points of that height. Rays near or above the horizon never meet
-    it: they are bent down to where they would run a tenth of their length downward.
+    the plane: their slope is limited to one tenth downward.
     """
-    rows, columns = size
-    focal = rows / 2 / np.tan(np.radians(camera.fov) / 2)
-    ahead = np.stack(
-        ((pixels[..., 0] - columns / 2) / focal, (rows / 2 - pixels[..., 1]) / focal,
+    image_height, image_width = size
+    focal = image_height / 2 / np.tan(np.radians(camera.fov) / 2)
+    local = np.stack(
+        ((pixels[..., 0] - image_width / 2) / focal, (image_height / 2 - pixels[..., 1]) / focal,
          np.full(pixels.shape[:-1], -1.0)),
         axis=-1,
     )  # fmt: skip
-    rays = ahead @ orientation(camera).T  # (..., 3) in the world
-    reach = (height - camera.position[2]) / np.minimum(rays[..., 2], -0.1)
-    return np.array(camera.position[:2]) + reach[..., None] * rays[..., :2]
+    rays = local @ orientation(camera).T  # (..., 3) in the world
+    distance = (height - camera.position[2]) / np.minimum(rays[..., 2], -0.1)
+    return np.array(camera.position[:2]) + distance[..., None] * rays[..., :2]

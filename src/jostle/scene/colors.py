@@ -1,14 +1,14 @@
-"""The nine named colors of the paper, and how a color is read from what a user writes."""
+"""The nine named colors of the paper, and the parsing of color options."""
 
 from collections.abc import Sequence
 
 from jostle.core.catalog import Catalog
 from jostle.core.errors import require
 
-Color = tuple[float, float, float]
+RGB = tuple[float, float, float]
 """Red, green, blue in [0, 1]."""
 
-COLORS: Catalog[Color] = Catalog(
+COLORS: Catalog[RGB] = Catalog(
     "color",
     {
         "red": (0.6, 0.1, 0.0),
@@ -24,7 +24,7 @@ COLORS: Catalog[Color] = Catalog(
 )
 
 
-def read_color(color: str | Sequence[float]) -> Color:
+def parse_color(color: str | Sequence[float]) -> RGB:
     """Turn a name or an RGB triple in [0, 1] into a color."""
     if isinstance(color, str):
         return COLORS[color]

@@ -1,4 +1,4 @@
-"""What does not move: ground, table, robot stand, corridor, lights."""
+"""Static parts of the scene: ground, table, robot stand, corridor, lights."""
 
 import mujoco
 
@@ -18,14 +18,14 @@ WALL_HEIGHT = 0.025
 
 
 def robot_base(table: TableSpec) -> tuple[float, float, float]:
-    """Where the arm is bolted, so that any table begins at the same distance from it."""
+    """Position of the arm's base: the same distance from the edge of any table."""
     return (-(table.x / 2 + 0.21), 0.0, _STAND_Z + _THICKNESS / 2)
 
 
 def add_furniture(spec: mujoco.MjSpec, table: TableSpec, corridor: bool, friction: float) -> None:
-    """Add ground, table, stand and, if asked for, the corridor's walls."""
+    """Add ground, table, stand and, with `corridor`, the corridor's walls."""
     world, box = spec.worldbody, mujoco.mjtGeom.mjGEOM_BOX
-    # Furniture touches objects (bit 1) and the gripper (bit 2), never other furniture.
+    # Furniture collides with objects (bit 1) and the gripper (bit 2), not with itself.
     solid = {"contype": 0, "conaffinity": 3, "friction": (friction, 0.005, 0.0001)}
     _add_ground(spec, solid)
     world.add_geom(
@@ -64,7 +64,7 @@ def _add_ground(spec: mujoco.MjSpec, solid: dict[str, object]) -> None:
 
 
 def add_lights(spec: mujoco.MjSpec) -> None:
-    """Add four slanting directional lights; only the first casts shadows."""
+    """Add four oblique directional lights; only the first casts shadows."""
     spec.visual.headlight.active = 0
     for number, (x, y) in enumerate(_LIGHT_DIRECTIONS):
         spec.worldbody.add_light(

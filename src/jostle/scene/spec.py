@@ -1,38 +1,38 @@
-"""The world as data: what stands on the table, how it is seen. Frozen, hashable, JSON-able."""
+"""Scene, cameras and appearance as data: frozen, hashable, serializable to JSON."""
 
 import math
 from dataclasses import dataclass, replace
 
 from jostle.core.errors import require
-from jostle.scene.colors import Color
+from jostle.scene.colors import RGB
 
 CUBE_SIDE = 0.035
 """Side of the paper's cube, in meters."""
 TABLE_TOP = 1.025
 """Height of the table's surface above the ground."""
 MAX_OBJECTS = 12
-"""Most objects one scene can hold."""
+"""Maximum number of objects in a scene."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectSpec:
-    """One thing to push."""
+    """One object to push."""
 
     shape: str = "cube"
     """Name in `scene.shapes.SHAPES`."""
     scale: tuple[float, float] = (1.0, 1.0)
-    """Stretch of the footprint along the object's x and y."""
+    """Scale factors of the footprint along the object's x and y."""
     mass: float = 1.0
-    """Factor on the mass the shape has at density 1000 kg/m³."""
+    """Factor on the mass that the shape has at a density of 1000 kg/m³."""
     friction: float = 1.0
     """Sliding friction against table, gripper and other objects."""
     present: bool = True
-    """False parks the object: no weight, no contact, out of every camera's sight."""
+    """False parks the object: no gravity, no contacts, outside every camera's view."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes and masses that cannot be."""
+        """Refuse sizes, masses and frictions that are out of range."""
         require(
-            all(0.1 <= stretch <= 10 for stretch in self.scale),
+            all(0.1 <= factor <= 10 for factor in self.scale),
             f"An object's scale must lie in [0.1, 10] along x and y, not {self.scale}.",
         )
         require(0 < self.mass <= 1000, f"A mass factor lies in (0, 1000], not {self.mass}.")
@@ -41,7 +41,7 @@ class ObjectSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
-    """The table's size; the robot stands behind its -x edge."""
+    """Size of the table; the robot stands behind its -x edge."""
 
     x: float = 0.5
     """Depth, away from the robot, in meters."""
@@ -49,7 +49,7 @@ class TableSpec:
     """Width, in meters."""
 
     def __post_init__(self) -> None:
-        """Refuse tables that are no tables."""
+        """Refuse sizes that are out of range."""
         require(
             0.2 < self.x <= 0.8 and 0.2 < self.y <= 1.2,
             f"A table measures 0.2 to 0.8 m by 0.2 to 1.2 m (more is out of the arm's reach), "
@@ -68,29 +68,29 @@ STANDARD_TABLE = TableSpec()
 
 @dataclass(frozen=True, kw_only=True)
 class SceneSpec:
-    """Everything physics needs to know."""
+    """Everything that physics depends on."""
 
     objects: tuple[ObjectSpec, ...]
-    """One per slot; the number of slots fixes the layout of the simulation."""
+    """One per object slot; the number of slots fixes the data layout of the simulation."""
     table: TableSpec = STANDARD_TABLE
     """The table."""
     corridor: bool = False
     """Whether the three walls of Ordered-Push stand on the table."""
     parts: int = 1
-    """Geoms per object slot: the most any shape in use has."""
+    """Geoms per object slot: as many as the most complex shape in use has."""
 
     def __post_init__(self) -> None:
-        """Refuse empty and overfull scenes."""
+        """Refuse scenes with no or too many objects."""
         require(
             1 <= len(self.objects) <= MAX_OBJECTS,
             f"A scene holds 1 to {MAX_OBJECTS} objects, not {len(self.objects)}.",
         )
 
     def with_present(self, present: tuple[bool, ...]) -> "SceneSpec":
-        """Return the same scene with other slots in use."""
+        """Return the same scene with other slots present."""
         objects = tuple(
-            replace(one, present=bool(here))
-            for one, here in zip(self.objects, present, strict=True)
+            replace(obj, present=bool(flag))
+            for obj, flag in zip(self.objects, present, strict=True)
         )
         return replace(self, objects=objects)
 
@@ -104,32 +104,34 @@ class CameraSpec:
     position: tuple[float, float, float]
     """Where it stands, in world coordinates."""
     target: tuple[float, float, float]
-    """The point in the middle of its picture."""
+    """The point in the center of its image."""
     fov: float = 35.0
     """Vertical field of view in degrees."""
 
     def __post_init__(self) -> None:
-        """Refuse cameras that look nowhere."""
-        require(self.name.isidentifier(), f"A camera's name must be a word, not '{self.name}'.")
+        """Refuse invalid names, fields of view and positions."""
+        require(
+            self.name.isidentifier(), f"A camera's name must be an identifier, not '{self.name}'."
+        )
         require(1 <= self.fov <= 170, f"A field of view lies in [1, 170] degrees, not {self.fov}.")
-        require(self.position != self.target, f"Camera '{self.name}' stands on its own target.")
+        require(self.position != self.target, f"Camera '{self.name}' is at its own target.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
-    """Everything a picture needs beyond the scene."""
+class Appearance:
+    """Everything that rendering depends on beyond the scene."""
 
-    colors: tuple[Color, ...]
+    colors: tuple[RGB, ...]
     """One per object slot."""
     cameras: tuple[CameraSpec, ...] = ()
-    """Viewpoints, in the order they are drawn."""
+    """Cameras, in the order of the views."""
     brightness: float = 1.0
     """Factor on all lights."""
     light_angle: float = 0.0
-    """Turn of the lights about the vertical, in degrees."""
+    """Rotation of the lights about the vertical, in degrees."""
     shadows: bool = False
-    """Whether objects cast shadows (costs about three times the drawing time)."""
+    """Whether objects cast shadows (takes about three times the rendering time)."""
 
     def __post_init__(self) -> None:
-        """Refuse darkness without end."""
+        """Refuse a brightness that is out of range."""
         require(0 <= self.brightness <= 5, f"Brightness lies in [0, 5], not {self.brightness}.")

@@ -1,1 +1,1 @@
-"""What is asked: starts, goals, horizons, scoring, variations."""
+"""Tasks: start and goal poses, horizons, goal metrics and variations."""

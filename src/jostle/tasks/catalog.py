@@ -1,10 +1,11 @@
-"""Every task by name; registration, tests, docs and suites iterate over this."""
+"""Every task by name; registration, tests and docs iterate over this catalog."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from jostle.core.catalog import Catalog, suggest
+from jostle.core.catalog import Registry, suggest
 from jostle.core.errors import UnknownNameError
 from jostle.scene.spec import TableSpec
 from jostle.tasks.adjacent_goals import AdjacentGoals
@@ -14,32 +15,37 @@ from jostle.tasks.push_t import PushT
 from jostle.tasks.sorting import Sorting
 from jostle.tasks.task import Task
 
-_WORDS = ("One", "Two", "Three", "Four", "Five", "Six")
+_NUMBERS = ("One", "Two", "Three", "Four", "Five", "Six")
 
 
 def _n_cubes(name: str, count: int) -> Task:
-    what = f"{count} cubes to where the goal shows them" if count > 1 else "a cube to its goal"
-    return Task(name=name, summary=f"Push {what}", objects=count, counts=(count, count))
+    cubes = f"{count} cubes to where the goal shows them" if count > 1 else "a cube to its goal"
+    return Task(name=name, summary=f"Push {cubes}", objects=count, counts=(count, count))
 
 
 _TASKS = (
     Task(name="NCubes", summary="Push 1 to 12 cubes to where the goal shows them"),
-    *(_n_cubes(f"{word}Cube{'s' if n else ''}", n + 1) for n, word in enumerate(_WORDS)),
+    *(_n_cubes(f"{word}Cube{'s' if n else ''}", n + 1) for n, word in enumerate(_NUMBERS)),
     AdjacentGoals(
-        name="AdjacentGoals", summary="Push cubes to goals that lie side by side", counts=(2, 6)
+        name="AdjacentGoals",
+        summary="Push cubes to goals that lie side by side",
+        counts=(2, 6),
+        budget={"teacher": "mixed-goals-state-dagger"},
     ),
     AdjacentGoals(
         name="MixedGoals",
         summary="Push cubes to goals that are scattered or, half of the time, lie side by side",
         counts=(1, 6),
         arrangement="random",
-        share=0.5,
+        adjacent_fraction=0.5,
+        budget={"teacher": "mixed-goals-state-dagger"},
     ),
     Task(
         name="SmallTable",
         summary="Push three cubes on a table so small that they are always in the way",
         table=TableSpec(x=0.3, y=0.3),
         counts=(1, 4),
+        budget={"replay_size": 300_000, "teacher": "small-table-state-td3"},
     ),
     OrderedPush(
         name="OrderedPush",
@@ -47,14 +53,19 @@ _TASKS = (
         objects=2,
         counts=(2, 2),
         corridor=True,
+        budget={
+            "hindsight": False,
+            "imitation_horizon": 60,
+            "teacher": "ordered-push-state-dagger",
+        },
     ),
     PushT(
         name="PushT",
-        summary="Turn T-blocks to the heading in the goal picture (heading alone is scored)",
+        summary="Turn T-blocks to the heading in the goal image (only the heading counts)",
         objects=1,
         counts=(1, 2),
         shape="tee",
-        kind="yaw",
+        goal_type="yaw",
         radius=0.3,
         horizons=(50, 100),
     ),
@@ -68,12 +79,31 @@ _TASKS = (
     ),
     Distractors(
         name="Distractors",
-        summary="The goal picture also shows cubes that are not there",
+        summary="The goal image also shows cubes that are not in the scene",
         counts=(1, 6),
     ),
 )
 
-TASKS: Catalog[Task] = Catalog("task", {task.name: task for task in _TASKS})
+
+class TaskCatalog(Registry[Task]):
+    """Tasks by name: `ThreeCubes` and `three-cubes` are the same."""
+
+    def __getitem__(self, name: str) -> Task:
+        """Return the task, or say which name was probably meant."""
+        names = {dashed(known): known for known in self}
+        return super().__getitem__(names.get(name, name) if isinstance(name, str) else name)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a task of this name, in either spelling."""
+        return name in self._entries or any(name == dashed(known) for known in self._entries)
+
+
+def dashed(name: str) -> str:
+    """The spelling of a task's name on the command line: ThreeCubes to three-cubes."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
+
+
+TASKS = TaskCatalog("task", {task.name: task for task in _TASKS})
 
 
 def task_id(name: str) -> str:
@@ -81,16 +111,18 @@ def task_id(name: str) -> str:
     return f"jostle/{TASKS[name].name}-v0"
 
 
-def configure(name: str, options: dict[str, Any], others: Sequence[str] = ()) -> Task:
-    """Take a task from the catalog and set options of its own, such as `arrangement`.
+def configure_task(name: str, options: dict[str, Any], other_options: Sequence[str] = ()) -> Task:
+    """Return a task of the catalog with options of its own, such as `arrangement`, set.
 
-    `others` are options known elsewhere, which a misspelt one may have meant.
+    `other_options` are the options of every environment; a suggestion for a misspelled option may
+    be one of them.
     """
     task = TASKS[name]
-    own = {field.name for field in fields(task)} - {field.name for field in fields(Task)}
+    task_options = {field.name for field in fields(task)} - {field.name for field in fields(Task)}
     for option in options:
-        if option not in own:
+        if option not in task_options:
             raise UnknownNameError(
-                f"{name} has no option '{option}'. {suggest(option, [*sorted(own), *others])}"
+                f"{name} has no option '{option}'. "
+                f"{suggest(option, [*sorted(task_options), *other_options])}"
             )
     return replace(task, **options)

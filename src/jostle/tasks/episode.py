@@ -1,4 +1,4 @@
-"""Everything that fixes an episode before its first action, as plain data."""
+"""Everything that defines an episode before its first action, as plain data."""
 
 import hashlib
 import json
@@ -10,39 +10,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.core.errors import BadValueError
-from jostle.scene.spec import CameraSpec, Look, ObjectSpec, SceneSpec, TableSpec
+from jostle.scene.spec import Appearance, CameraSpec, ObjectSpec, SceneSpec, TableSpec
 
-Planar = NDArray[np.float64]
-"""(slots, 3): x, y, yaw of each object slot; NaN for a slot that is not there."""
+PlanarPoses = NDArray[np.float64]
+"""(slots, 3): x, y, yaw of each object slot; NaN for a slot that is not present."""
+
+_POSE_KEYS = {"start": "start", "goal": "goal", "goal_view": "photo"}
+"""Keys of the poses in JSON. These keys, and "look" for the appearance, are part of the stored
+format: the digests of published results depend on them."""
 
 
 @dataclass(frozen=True, eq=False)
 class EpisodeSpec:
-    """One episode: who stands where, who shall go where, and what the goal picture shows."""
+    """One episode: the scene, where its objects start, their goals, and what goal images show."""
 
     task: str
     """Name of the task it belongs to."""
     scene: SceneSpec
     """The physical scene."""
-    look: Look
+    appearance: Appearance
     """Colors, cameras, lights."""
-    start: Planar
-    """Where the objects start."""
-    goal: Planar
-    """Where each object shall go."""
-    photo: Planar
-    """What the goal picture shows; differs from `goal` for sorting and distractors."""
+    start: PlanarPoses
+    """Start poses of the objects."""
+    goal: PlanarPoses
+    """Goal poses of the objects."""
+    goal_view: PlanarPoses
+    """Poses that the goal image shows; they differ from `goal` for sorting and distractors."""
 
     def to_json(self) -> str:
         """Write as one line of JSON; floats keep all their bits."""
         fields: dict[str, Any] = {
             "task": self.task,
             "scene": asdict(self.scene),
-            "look": asdict(self.look),
+            "look": asdict(self.appearance),
         }
-        for name in ("start", "goal", "photo"):
-            rows = getattr(self, name).tolist()
-            fields[name] = [None if np.isnan(row[0]) else row for row in rows]
+        for name, key in _POSE_KEYS.items():
+            poses = getattr(self, name).tolist()
+            fields[key] = [None if np.isnan(pose[0]) else pose for pose in poses]
         return json.dumps(fields, sort_keys=True)
 
     @classmethod
@@ -50,34 +54,18 @@ class EpisodeSpec:
         """Read what `to_json` wrote."""
         try:
             fields = json.loads(text) if isinstance(text, str) else dict(text)
-            planar = {
-                name: np.array([row or [np.nan] * 3 for row in fields[name]], dtype=float)
-                for name in ("start", "goal", "photo")
-            }
-            scene, look = fields["scene"], fields["look"]
             return cls(
                 task=fields["task"],
-                scene=SceneSpec(
-                    objects=tuple(
-                        ObjectSpec(**{**one, "scale": tuple(one["scale"])})
-                        for one in scene["objects"]
-                    ),
-                    table=TableSpec(**scene["table"]),
-                    corridor=scene["corridor"],
-                    parts=scene["parts"],
-                ),
-                look=Look(
-                    colors=tuple(tuple(color) for color in look["colors"]),
-                    cameras=tuple(_camera(camera) for camera in look["cameras"]),
-                    brightness=look["brightness"],
-                    light_angle=look["light_angle"],
-                    shadows=look["shadows"],
-                ),
-                **planar,
+                scene=_scene(fields["scene"]),
+                appearance=_appearance(fields["look"]),
+                **{
+                    name: np.array([pose or [np.nan] * 3 for pose in fields[key]], dtype=float)
+                    for name, key in _POSE_KEYS.items()
+                },
             )
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise BadValueError(
-                f"This is no stored episode ({type(error).__name__}: {error}). "
+                f"This is not a stored episode ({type(error).__name__}: {error}). "
                 "Episodes are written by EpisodeSpec.to_json()."
             ) from error
 
@@ -85,6 +73,27 @@ class EpisodeSpec:
     def digest(self) -> str:
         """Short content hash: equal episodes have equal digests."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+
+def _scene(fields: Mapping[str, Any]) -> SceneSpec:
+    return SceneSpec(
+        objects=tuple(
+            ObjectSpec(**{**obj, "scale": tuple(obj["scale"])}) for obj in fields["objects"]
+        ),
+        table=TableSpec(**fields["table"]),
+        corridor=fields["corridor"],
+        parts=fields["parts"],
+    )
+
+
+def _appearance(fields: Mapping[str, Any]) -> Appearance:
+    return Appearance(
+        colors=tuple(tuple(color) for color in fields["colors"]),
+        cameras=tuple(_camera(camera) for camera in fields["cameras"]),
+        brightness=fields["brightness"],
+        light_angle=fields["light_angle"],
+        shadows=fields["shadows"],
+    )
 
 
 def _camera(fields: Mapping[str, Any]) -> CameraSpec:

@@ -1,8 +1,8 @@
-"""What may differ from episode to episode, as composable values.
+"""Domain randomization: what may differ from episode to episode, as composable values.
 
     gymnasium.make("jostle/ThreeCubes-v0", variation=(Shape("star"), Mass(Uniform(0.1, 10))))
 
-Each value of an object is drawn anew for every object and episode; fixed values stay as they are.
+Properties of objects are sampled for every object and episode; fixed values stay as they are.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,14 +13,14 @@ import numpy as np
 
 from jostle.core.catalog import suggest
 from jostle.core.errors import UnknownNameError, require
-from jostle.scene.colors import read_color
+from jostle.scene.colors import parse_color
 from jostle.scene.shapes import SHAPES
-from jostle.scene.spec import Look, ObjectSpec, SceneSpec, TableSpec
+from jostle.scene.spec import Appearance, ObjectSpec, SceneSpec, TableSpec
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """Any number between two."""
+    """Uniformly distributed between two numbers."""
 
     low: float
     high: float
@@ -45,8 +45,8 @@ class OneOf:
 Number = float | Uniform | OneOf
 
 
-def draw(value: Any, rng: np.random.Generator) -> Any:
-    """Draw from a `Uniform` or `OneOf`; anything else stands for itself."""
+def sample_value(value: Any, rng: np.random.Generator) -> Any:
+    """Sample from a `Uniform` or `OneOf`; any other value is returned as it is."""
     if isinstance(value, Uniform):
         return float(rng.uniform(value.low, value.high))
     if isinstance(value, OneOf):
@@ -56,116 +56,125 @@ def draw(value: Any, rng: np.random.Generator) -> Any:
 
 @runtime_checkable
 class Variation(Protocol):
-    """A change of scene and look."""
+    """A random change of scene and appearance."""
 
     def apply(
-        self, scene: SceneSpec, look: Look, rng: np.random.Generator
-    ) -> tuple[SceneSpec, Look]:
-        """Return the changed scene and look."""
+        self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
+    ) -> tuple[SceneSpec, Appearance]:
+        """Return the changed scene and appearance."""
         ...
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Other shapes: "cube", "star" or "tee"."""
+    """Shape of the objects: "cube", "star" or "tee"."""
 
     name: str | OneOf
 
     def __post_init__(self) -> None:
-        """Refuse unknown shapes at once, not at the first reset."""
+        """Refuse unknown shapes here, not at the first reset."""
         for name in self.names:
             _ = SHAPES[name]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All shapes that can be drawn."""
+        """All shapes that can be sampled."""
         return self.name.values if isinstance(self.name, OneOf) else (self.name,)
 
     def apply(
-        self, scene: SceneSpec, look: Look, rng: np.random.Generator
-    ) -> tuple[SceneSpec, Look]:
-        """Reshape every object."""
-        return _each(scene, lambda one: replace(one, shape=draw(self.name, rng))), look
+        self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
+    ) -> tuple[SceneSpec, Appearance]:
+        """Set the shape of every object."""
+        return _map_objects(
+            scene, lambda obj: replace(obj, shape=sample_value(self.name, rng))
+        ), appearance
 
 
 @dataclass(frozen=True)
 class Size:
-    """Stretched footprints: cuboids, when the shape is a cube."""
+    """Scale factors of the footprint: cubes become cuboids."""
 
     x: Number = 1.0
     y: Number = 1.0
 
     def apply(
-        self, scene: SceneSpec, look: Look, rng: np.random.Generator
-    ) -> tuple[SceneSpec, Look]:
-        """Stretch every object."""
-        return _each(
-            scene, lambda one: replace(one, scale=(draw(self.x, rng), draw(self.y, rng)))
-        ), look
+        self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
+    ) -> tuple[SceneSpec, Appearance]:
+        """Scale every object."""
+        return _map_objects(
+            scene,
+            lambda obj: replace(obj, scale=(sample_value(self.x, rng), sample_value(self.y, rng))),
+        ), appearance
 
 
 @dataclass(frozen=True)
 class Mass:
-    """Heavier or lighter objects, as a factor."""
+    """Factor on the mass of the objects."""
 
     factor: Number
 
     def apply(
-        self, scene: SceneSpec, look: Look, rng: np.random.Generator
-    ) -> tuple[SceneSpec, Look]:
-        """Weigh every object anew."""
-        return _each(scene, lambda one: replace(one, mass=draw(self.factor, rng))), look
+        self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
+    ) -> tuple[SceneSpec, Appearance]:
+        """Set the mass factor of every object."""
+        return _map_objects(
+            scene, lambda obj: replace(obj, mass=sample_value(self.factor, rng))
+        ), appearance
 
 
 @dataclass(frozen=True)
 class Friction:
-    """Rougher or smoother objects: the sliding coefficient (1 by default)."""
+    """Coefficient of sliding friction of the objects (1 by default)."""
 
     value: Number
 
     def apply(
-        self, scene: SceneSpec, look: Look, rng: np.random.Generator
-    ) -> tuple[SceneSpec, Look]:
-        """Polish every object; the table follows the smoothest one."""
-        return _each(scene, lambda one: replace(one, friction=draw(self.value, rng))), look
+        self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
+    ) -> tuple[SceneSpec, Appearance]:
+        """Set the friction of every object; the table takes the smallest one."""
+        return _map_objects(
+            scene, lambda obj: replace(obj, friction=sample_value(self.value, rng))
+        ), appearance
 
 
 @dataclass(frozen=True)
 class Table:
-    """Another table; the robot moves with its edge."""
+    """Size of the table; the robot moves with its edge."""
 
     x: Number = 0.5
     y: Number = 0.6
 
     def apply(
-        self, scene: SceneSpec, look: Look, rng: np.random.Generator
-    ) -> tuple[SceneSpec, Look]:
-        """Exchange the table."""
-        return replace(scene, table=TableSpec(x=draw(self.x, rng), y=draw(self.y, rng))), look
+        self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
+    ) -> tuple[SceneSpec, Appearance]:
+        """Set the size of the table."""
+        return replace(
+            scene, table=TableSpec(x=sample_value(self.x, rng), y=sample_value(self.y, rng))
+        ), appearance
 
 
 @dataclass(frozen=True)
 class Color:
-    """One color, or one drawn from several, for every object."""
+    """One color for all objects, or one sampled per object."""
 
     value: Any
 
     def __post_init__(self) -> None:
-        """Refuse unknown colors at once."""
+        """Refuse unknown colors here, not at the first reset."""
         for value in self.value.values if isinstance(self.value, OneOf) else (self.value,):
-            read_color(value)
+            parse_color(value)
 
     def apply(
-        self, scene: SceneSpec, look: Look, rng: np.random.Generator
-    ) -> tuple[SceneSpec, Look]:
-        """Repaint every object."""
-        colors = tuple(read_color(draw(self.value, rng)) for _ in look.colors)
-        return scene, replace(look, colors=colors)
+        self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
+    ) -> tuple[SceneSpec, Appearance]:
+        """Set the color of every object."""
+        colors = tuple(parse_color(sample_value(self.value, rng)) for _ in appearance.colors)
+        return scene, replace(appearance, colors=colors)
 
 
 @dataclass(frozen=True)
 class Camera:
-    """A camera moved by some meters, its target kept, or zoomed."""
+    """Offset of a camera in meters, with the same target, or another field of view."""
 
     name: str
     x: Number = 0.0
@@ -174,54 +183,61 @@ class Camera:
     fov: Number | None = None
 
     def apply(
-        self, scene: SceneSpec, look: Look, rng: np.random.Generator
-    ) -> tuple[SceneSpec, Look]:
+        self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
+    ) -> tuple[SceneSpec, Appearance]:
         """Move the camera of that name."""
-        names = [camera.name for camera in look.cameras]
+        names = [camera.name for camera in appearance.cameras]
         if self.name not in names:
             raise UnknownNameError(
-                f"There is no camera called '{self.name}' to move. {suggest(self.name, names)}"
+                f"There is no camera called '{self.name}' to vary. {suggest(self.name, names)}"
             )
         moved = []
-        for camera in look.cameras:
+        for camera in appearance.cameras:
             if camera.name == self.name:
                 x, y, z = camera.position
-                place = (x + draw(self.x, rng), y + draw(self.y, rng), z + draw(self.z, rng))
-                fov = camera.fov if self.fov is None else draw(self.fov, rng)
-                camera = replace(camera, position=place, fov=fov)
+                position = (
+                    x + sample_value(self.x, rng),
+                    y + sample_value(self.y, rng),
+                    z + sample_value(self.z, rng),
+                )
+                fov = camera.fov if self.fov is None else sample_value(self.fov, rng)
+                camera = replace(camera, position=position, fov=fov)
             moved.append(camera)
-        return scene, replace(look, cameras=tuple(moved))
+        return scene, replace(appearance, cameras=tuple(moved))
 
 
 @dataclass(frozen=True)
 class Light:
-    """Dimmer, brighter or turned lights."""
+    """Brightness and direction of the lights."""
 
     brightness: Number = 1.0
     angle: Number = 0.0
 
     def apply(
-        self, scene: SceneSpec, look: Look, rng: np.random.Generator
-    ) -> tuple[SceneSpec, Look]:
-        """Relight."""
+        self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
+    ) -> tuple[SceneSpec, Appearance]:
+        """Set brightness and direction of the lights."""
         lit = replace(
-            look, brightness=draw(self.brightness, rng), light_angle=draw(self.angle, rng)
+            appearance,
+            brightness=sample_value(self.brightness, rng),
+            light_angle=sample_value(self.angle, rng),
         )
         return scene, lit
 
 
-def read_variation(variation: Any) -> tuple[Variation, ...]:
-    """Accept None, one variation or several."""
-    several = isinstance(variation, Sequence)
-    found = () if variation is None else tuple(variation) if several else (variation,)
-    for one in found:
+def parse_variations(variation: Any) -> tuple[Variation, ...]:
+    """Accept None, a variation, or a sequence of variations."""
+    if variation is None:
+        return ()
+    variations = tuple(variation) if isinstance(variation, Sequence) else (variation,)
+    for item in variations:
         require(
-            isinstance(one, Variation),
+            isinstance(item, Variation),
             f"A variation is one of Shape, Size, Mass, Friction, Table, Color, Camera, Light "
-            f"(or has their 'apply'), not {one!r}.",
+            f"(or has their method 'apply'), not {item!r}.",
         )
-    return found
+    return variations
 
 
-def _each(scene: SceneSpec, change: Callable[[ObjectSpec], ObjectSpec]) -> SceneSpec:
-    return replace(scene, objects=tuple(change(one) for one in scene.objects))
+def _map_objects(scene: SceneSpec, change: Callable[[ObjectSpec], ObjectSpec]) -> SceneSpec:
+    return replace(scene, objects=tuple(change(obj) for obj in scene.objects))

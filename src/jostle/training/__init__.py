@@ -1,1 +1,1 @@
-"""Collect, store, update, examine; saved so that it can go on."""
+"""Training of agents: collect, store, update, evaluate."""

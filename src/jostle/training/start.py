@@ -1,109 +1,102 @@
-"""Begin a training, or go on with one."""
+"""Start a training, or resume one."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from jostle.agents.saving import load_weights
-from jostle.core.checkpoint import load
-from jostle.core.errors import BadValueError, JostleError
-from jostle.core.protocols import Policy
-from jostle.core.rundir import RunDir
+from jostle.core.checkpoint import CheckpointError, load
+from jostle.core.errors import BadValueError
+from jostle.core.protocols import Encoder, Policy
+from jostle.encoders.catalog import drop_attributes
+from jostle.encoders.saving import load_encoder, save_encoder
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
-from jostle.particles.catalog import Model, telling_less
-from jostle.particles.saving import load_encoder, save_encoder
-from jostle.training.distill import DistillLoop
+from jostle.runs.config import ConfigMismatchError
+from jostle.runs.run_dir import RunDir, critics_file
+from jostle.runs.trainer import Report
+from jostle.training.agent_trainer import AgentTrainer
 from jostle.training.experiment import Experiment, differences, read_experiment
-from jostle.training.loop import OnlineLoop
-from jostle.training.rounds import Report, Rounds
-from jostle.training.workshop import Workshop, open_workshop
+from jostle.training.train import LoadTeacher, make_trainer
+
+LoadEncoder = Callable[[str], Encoder]
+"""From a name to an encoder."""
+Carry = Literal["actor", "all"]
+"""What a new run takes over: the actor, or also critics and target networks."""
 
 
-class AnotherExperimentError(JostleError, ValueError):
-    """A run that was asked to go on as something else."""
-
-
-Find = Callable[[str, TabletopVectorEnv], Policy]
-"""From a name to an agent that can teach."""
-
-
-Look = Callable[[str], Model]
-"""From a word to an encoder."""
-
-
-def from_file(word: str) -> Model:
-    """Know files and runs only."""
-    path = Path(word)
+def encoder_from_file(name: str) -> Encoder:
+    """Load an encoder of a file or a run."""
+    path = Path(name)
     return load_encoder(RunDir(path).best if path.is_dir() else path)[0]
 
 
-def scripted(name: str, env: TabletopVectorEnv) -> Policy:
-    """Know scripts only."""
-    return SCRIPTED[name](env.recipe.task)
+def scripted_teacher(name: str, env: TabletopVectorEnv) -> Policy:
+    """Know scripted policies only."""
+    return SCRIPTED[name](env.episode_sampler.task)
 
 
-def begin(
+def start_run(
     experiment: Experiment,
     folder: Path,
     report: Report,
     weights: Path | None = None,
-    find: Find = scripted,
-    look: Look = from_file,
-) -> Rounds:
-    """Start a new run; `weights`, a file or a run, gives what networks it has to start from."""
-    if experiment.td3.anchor > 0 and weights is None:
+    carry: Carry = "actor",
+    load_teacher: LoadTeacher = scripted_teacher,
+    load_encoder: LoadEncoder = encoder_from_file,
+) -> AgentTrainer:
+    """Start a new run; `weights`, a file or a run, are what its networks start from."""
+    if experiment.td3.bc_weight > 0 and weights is None:
         raise BadValueError(
-            "An anchor holds the actor to the weights that training begins with: name them with "
-            "--from, or train without one (--anchor 0)."
+            "bc_weight keeps the actor near the weights that training starts from: name them with "
+            "--from, or train with --bc-weight 0."
         )
     run = RunDir(folder)
+    run.check_new()
     encoder = None
     if experiment.encoder:
-        encoder = telling_less(look(experiment.encoder), experiment.hide)
-    shop = open_workshop(experiment, encoder)
+        encoder = drop_attributes(load_encoder(experiment.encoder), experiment.drop_attributes)
+    trainer = make_trainer(experiment, run, report, encoder, load_teacher)
     history: list[dict[str, Any]] = []
     if weights is not None:
-        tensors, meta = load(RunDir(weights).best if weights.is_dir() else weights)
-        load_weights(shop.agent, tensors, deepen=True)
-        history = meta.get("history", [])
-    rounds = _lane(experiment, shop, run, report, find)
+        history = _carry_weights(trainer, weights, carry)
     run.create(experiment.to_dict())
     run.write_history(history)
-    if encoder is not None:  # a copy of its own: the run can go on wherever the original went
+    if encoder is not None:  # a copy of its own: the run can resume wherever the original went
         save_encoder(run.encoder, encoder, {})
-    return rounds
+    return trainer
 
 
-def go_on(
-    folder: Path, report: Report, wanted: Experiment | None = None, find: Find = scripted
-) -> Rounds:
-    """Continue a run from its last checkpoint; `wanted`, if given, must be the same experiment."""
+def resume_run(
+    folder: Path,
+    report: Report,
+    expected: Experiment | None = None,
+    load_teacher: LoadTeacher = scripted_teacher,
+) -> AgentTrainer:
+    """Resume a run from its last checkpoint; `expected`, if given, must be its experiment."""
     run = RunDir(folder)
     experiment = read_experiment(run.read_experiment())
-    if wanted is not None and (differing := differences(experiment, wanted)):
-        raise AnotherExperimentError(
+    if expected is not None and (differing := differences(experiment, expected)):
+        raise ConfigMismatchError(
             f"The run in {folder} is another experiment:\n  " + "\n  ".join(differing)
         )
     encoder = load_encoder(run.encoder)[0] if experiment.encoder else None
-    rounds = _lane(experiment, open_workshop(experiment, encoder), run, report, find)
+    trainer = make_trainer(experiment, run, report, encoder, load_teacher)
     if run.last.exists():
-        rounds.resume()
-    else:
-        run.trim(0)
-    return rounds
+        trainer.resume()
+    return trainer
 
 
-def _lane(
-    experiment: Experiment, shop: Workshop, run: RunDir, report: Report, find: Find
-) -> Rounds:
-    if experiment.training.lane == "distill":
-        if experiment.net.kind == "smorl":
-            raise BadValueError(
-                "SMORL sees one goal at a time and cannot imitate an oracle that sees all of them. "
-                "Train it in the lane 'scratch' or 'demos'."
+def _carry_weights(trainer: AgentTrainer, weights: Path, carry: Carry) -> list[dict[str, Any]]:
+    """Load networks of a file or a run; returns the trainings they went through."""
+    file = RunDir(weights).best if weights.is_dir() else weights
+    tensors, meta = load(file)
+    if carry == "all":
+        if not critics_file(file).is_file():
+            raise CheckpointError(
+                f"{file} has no critics beside it ({critics_file(file).name}), which --carry all "
+                "needs. Carry the actor alone (--carry actor)."
             )
-        return DistillLoop(
-            experiment, shop, run, report, find(experiment.training.teacher, shop.env)
-        )
-    return OnlineLoop(experiment, shop, run, report)
+        tensors |= load(critics_file(file))[0]
+    trainer.components.agent.load_weights(tensors, grow=True)
+    history: list[dict[str, Any]] = meta.get("history", [])
+    return history

@@ -1,1 +1,1 @@
-"""Trained weights with cards."""
+"""Trained weights with model cards: registry, loading, promotion, training queue."""

@@ -1,68 +1,77 @@
-"""Agents by the word a user types: a script, a name of the zoo, a run or a file."""
+"""Loading agents by name: a scripted policy, a zoo model, a run directory or a weights file."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jostle.core.catalog import suggest
 from jostle.core.errors import UnknownNameError
-from jostle.core.protocols import Policy
-from jostle.core.rundir import RunDir
+from jostle.core.protocols import Agent, Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
-from jostle.zoo.shelf import agents, meta_of, shelf
+from jostle.runs.run_dir import RunDir
+from jostle.zoo.registry import agents, read_meta, registry, resolve_name
+
+if TYPE_CHECKING:
+    from jostle.training.experiment import Experiment
 
 
-def weights_for(word: str) -> Path:
-    """Find weights: a name of the zoo, a run's folder or a file."""
-    held = shelf()
-    path = held[word].weights if word in held else Path(word)
+def find_weights(name: str) -> Path:
+    """Path of a zoo model's weights, of a run directory or of a weights file."""
+    models, resolved = registry(), resolve_name(name)
+    path = models[resolved].weights if resolved in models else Path(name)
     if not path.exists():
         raise UnknownNameError(
-            f"There is no agent called '{word}', and no run or file of that name. "
-            f"{suggest(word, [*SCRIPTED, *agents()])}"
+            f"There is no agent called '{name}', and no run or file of that name. "
+            f"{suggest(name, [*SCRIPTED, *agents()])}"
         )
     return path
 
 
-def file_for(word: str) -> Path:
-    """Find the file of weights: of a run, its best ones."""
-    path = weights_for(word)
+def find_weights_file(name: str) -> Path:
+    """Path of a weights file; of a run, its best weights."""
+    path = find_weights(name)
     return RunDir(path).best if path.is_dir() else path
 
 
-def history_of(word: str) -> list[dict[str, Any]]:
-    """What trainings weights went through: preset, lane, seed, updates, steps, minutes of each."""
+def training_history(name: str) -> list[dict[str, Any]]:
+    """Training stages of an agent: recipe, method, seed, updates, steps and minutes of each."""
     from jostle.core.checkpoint import load
 
-    found: list[dict[str, Any]] = load(file_for(word))[1].get("history", [])
-    return found
+    history: list[dict[str, Any]] = load(find_weights_file(name))[1].get("history", [])
+    return history
 
 
-def what_it_reads(word: str) -> dict[str, Any]:
-    """Options of an environment in which an agent, by the word a user types, can act."""
-    if word in SCRIPTED:
+def required_env_kwargs(name: str) -> dict[str, Any]:
+    """Environment options that an agent needs: pixel agents need their cameras and image size."""
+    if name in SCRIPTED:
         return {}
-    meta = meta_of(file_for(word))
-    if "eyes" not in meta:
+    meta = read_meta(find_weights_file(name))
+    if "encoder" not in meta:
         return {}
     return {
         "obs_type": "both",
         "cameras": tuple(meta["experiment"]["cameras"]),
-        "image_size": meta["eyes"]["config"]["image"],
+        "image_size": meta["encoder"]["image_size"],
     }
 
 
-def agent_for(word: str, env: TabletopVectorEnv, restless: float | None = None) -> Policy:
-    """Find an agent and let it act in `env`; `restless` overrides the unrest it is used with."""
-    if word in SCRIPTED:
-        return SCRIPTED[word](env.recipe.task)
-    path = weights_for(word)
-    from jostle.training.recall import recall
-    from jostle.training.workshop import policy_for
+def load_zoo_agent(name: str) -> "tuple[Experiment, Agent]":
+    """Load an agent by name, with its experiment; its encoder comes from the zoo if need be."""
+    from jostle.training.load import load_agent
+    from jostle.zoo.encoders import find_encoder_by_hash
 
-    return policy_for(recall(path)[1], env, restless)
+    return load_agent(find_weights(name), find_encoder_by_hash)
 
 
-def teacher_for(word: str, env: TabletopVectorEnv) -> Policy:
-    """Find an agent that others learn from: it says what it means, without noise."""
-    return agent_for(word, env, restless=0.0)
+def load_policy(name: str, env: TabletopVectorEnv, eval_noise: float | None = None) -> Policy:
+    """Load an agent as a policy for `env`; `eval_noise` overrides its evaluation noise."""
+    if name in SCRIPTED:
+        return SCRIPTED[name](env.episode_sampler.task)
+    from jostle.training.components import make_policy
+
+    return make_policy(load_zoo_agent(name)[1], env, eval_noise)
+
+
+def load_teacher(name: str, env: TabletopVectorEnv) -> Policy:
+    """Load an agent as a teacher for imitation: without evaluation noise."""
+    return load_policy(name, env, eval_noise=0.0)

@@ -1,33 +1,41 @@
-"""Encoders by the word a user types: a name of the zoo, a run or a file."""
+"""Loading encoders by name: a zoo model, a run directory or a weights file."""
 
 from pathlib import Path
 from typing import Any
 
 from jostle.core.catalog import suggest
 from jostle.core.errors import UnknownNameError
-from jostle.core.rundir import RunDir
-from jostle.particles.catalog import Model
-from jostle.particles.saving import load_encoder
-from jostle.zoo.shelf import FOLDER, encoders, shelf
+from jostle.core.protocols import Encoder
+from jostle.encoders import saving
+from jostle.runs.run_dir import RunDir
+from jostle.zoo.registry import WEIGHTS_DIR, encoders, read_meta, registry
 
 
-def encoder_weights(word: str, zoo: Path = FOLDER) -> Path:
-    """Find the file of an encoder: a name of the zoo, a run's folder or a file."""
-    held = shelf(zoo)
-    path = held[word].weights if word in held else Path(word)
+def find_encoder_file(name: str, zoo: Path = WEIGHTS_DIR) -> Path:
+    """Path of an encoder's weights file; of a run, its best weights."""
+    models = registry(zoo)
+    path = models[name].weights if name in models else Path(name)
     if not path.exists():
         raise UnknownNameError(
-            f"There is no encoder called '{word}', and no run or file of that name. "
-            f"{suggest(word, list(encoders(zoo)))}"
+            f"There is no encoder called '{name}', and no run or file of that name. "
+            f"{suggest(name, list(encoders(zoo)))}"
         )
     return RunDir(path).best if path.is_dir() else path
 
 
-def look(word: str, zoo: Path = FOLDER) -> Model:
-    """The encoder alone, for an agent to see with."""
-    return encoder_for(word, zoo)[0]
+def load_encoder(name: str, zoo: Path = WEIGHTS_DIR) -> Encoder:
+    """Load an encoder."""
+    return load_encoder_with_meta(name, zoo)[0]
 
 
-def encoder_for(word: str, zoo: Path = FOLDER) -> tuple[Model, dict[str, Any]]:
-    """Find an encoder and load it; also gives what was written beside its weights."""
-    return load_encoder(encoder_weights(word, zoo))
+def load_encoder_with_meta(name: str, zoo: Path = WEIGHTS_DIR) -> tuple[Encoder, dict[str, Any]]:
+    """Load an encoder and the metadata in its file."""
+    return saving.load_encoder(find_encoder_file(name, zoo))
+
+
+def find_encoder_by_hash(digest: str, zoo: Path = WEIGHTS_DIR) -> Path | None:
+    """Path of the zoo's encoder whose weights have this hash."""
+    for entry in encoders(zoo).values():
+        if read_meta(entry.weights)["encoder"].get("hash") == digest:
+            return entry.weights
+    return None

@@ -1,55 +1,59 @@
-"""How restless an agent is best used: tried on some episodes, decided on others."""
+"""Tuning of an agent's evaluation noise: chosen on some episodes, confirmed on others."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from jostle.core.errors import require
 from jostle.evaluation.compare import compare
-from jostle.evaluation.examine import Examination
-from jostle.training.recall import recall
-from jostle.training.workshop import EXAM_SEED, examine_agent
-from jostle.zoo.keeping import shelve, told_score, write_restless
-from jostle.zoo.shelf import FOLDER, amend_card, find
+from jostle.evaluation.evaluate import Evaluation
+from jostle.training.components import EVAL_SEED, evaluate_agent
+from jostle.training.load import load_agent
+from jostle.zoo.encoders import find_encoder_by_hash
+from jostle.zoo.promote import register, score_facts, write_eval_noise
+from jostle.zoo.registry import WEIGHTS_DIR, find_entry, update_card
 
 
 def tune(
     name: str,
     levels: Sequence[float],
-    tell: Callable[[str], None],
-    zoo: Path = FOLDER,
+    log: Callable[[str], None],
+    zoo: Path = WEIGHTS_DIR,
     trials: int = 200,
     episodes: int = 400,
 ) -> float:
-    """Try an agent with noise of several deviations; keep the best if it also wins fixed episodes.
+    """Try several evaluation noise levels; register the best one if it also wins on fixed episodes.
 
     Returns:
-        The deviation with which the agent is used from now on.
+        Standard deviation of the evaluation noise that the agent has from now on.
     """
-    require(len(levels) > 0, "Name at least one level of noise to try.")
-    require(min(levels) >= 0, f"Levels of noise must not be negative: {tuple(levels)}.")
-    entry = find(name, zoo)
-    experiment, agent = recall(entry.weights)
+    require(len(levels) > 0, "Name at least one noise level to try.")
+    require(min(levels) >= 0, f"Noise levels must not be negative: {tuple(levels)}.")
+    entry = find_entry(name, zoo)
+    experiment, agent = load_agent(entry.weights, partial(find_encoder_by_hash, zoo=zoo))
 
-    def played(level: float, count: int, seed: int) -> Examination:
-        agent.restless = level
-        return examine_agent(experiment, agent, count, seed=seed, copies=100)
+    def evaluate_with(std: float, count: int, seed: int) -> Evaluation:
+        return evaluate_agent(experiment, agent, count, seed=seed, num_envs=100, eval_noise=std)
 
-    tried = {level: played(level, trials, EXAM_SEED).mean("success") for level in levels}
-    for level, success in tried.items():
-        tell(f"{name}, restless {level:g}: {success:.3f} of {trials} episodes")
-    now, best = experiment.explore.restless, max(tried, key=lambda level: tried[level])
-    if best == now:
-        tell(f"{name} stays as it is.")
-        return now
-    new = played(best, episodes, 0)
-    paired = compare(new, played(now, episodes, 0))
-    tell(f"{name}: {paired.verdict(f'restless {best:g}', f'restless {now:g}')}")
+    trial_success = {std: evaluate_with(std, trials, EVAL_SEED).mean("success") for std in levels}
+    for std, success in trial_success.items():
+        log(f"{name}, evaluation noise {std:g}: success {success:.3f} in {trials} episodes")
+    current = experiment.explore.eval_noise_std
+    best = max(trial_success, key=lambda std: trial_success[std])
+    if best == current:
+        log(f"{name}: unchanged, the present noise level is the best one.")
+        return current
+    # Confirmation on the fixed episodes of the card
+    new = evaluate_with(best, episodes, 0)
+    paired = compare(new, evaluate_with(current, episodes, 0))
+    log(f"{name}: {paired.verdict(f'noise {best:g}', f'noise {current:g}')}")
     if paired.only_first <= paired.only_second:
-        return now
-    changed = write_restless(entry.weights, entry.weights.with_suffix(".part"), best)
-    shown = ", ".join(f"{success:.3f} with {level:g}" for level, success in tried.items())
-    chosen = f"{best:g}, chosen by {trials} other episodes: {shown}"
-    amend_card(entry, {**told_score(new), "restless": chosen})
-    shelve(name, entry.weights, changed, new)
-    tell(f"{name}: kept with restless {best:g}, success {new.mean('success'):.3f}")
+        return current
+    # New weights file and card
+    changed = write_eval_noise(entry.weights, entry.weights.with_suffix(".part"), best)
+    trial_text = ", ".join(f"{success:.3f} with {std:g}" for std, success in trial_success.items())
+    chosen = f"{best:g}, chosen on {trials} other episodes: {trial_text}"
+    update_card(entry, {**score_facts(new), "evaluation noise": chosen})
+    register(name, entry.weights, changed, new)
+    log(f"{name}: registered with evaluation noise {best:g}, success {new.mean('success'):.3f}")
     return best

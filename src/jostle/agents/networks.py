@@ -1,0 +1,70 @@
+"""From a configuration and the shapes of observations to networks."""
+
+from dataclasses import dataclass, replace
+
+from torch import nn
+
+from jostle.core.entities import OBJECT_ID, TABLE_XY, EntityLayout
+from jostle.nets.config import CRITIC_HIDDEN, NetConfig
+from jostle.nets.eit import EITActor, EITCritic
+from jostle.nets.mlp import MLPActor, MLPCritic
+from jostle.nets.normalize import Normalizer
+from jostle.nets.smorl import SmorlActor, SmorlCritic
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservationSpec:
+    """What an agent observes and how many numbers an action has."""
+
+    state: tuple[int, int, int]
+    """Views, entities and features of a state."""
+    goal: tuple[int, int, int]
+    """Views, entities and features of a goal."""
+    layout: EntityLayout
+    """Which columns of an entity are what."""
+    actions: int = 3
+    """Numbers in an action."""
+    critic: "ObservationSpec | None" = None
+    """What privileged critics observe instead."""
+
+    @property
+    def features(self) -> int:
+        """Columns of an entity."""
+        return self.state[2]
+
+
+def make_actor(config: NetConfig, spec: ObservationSpec) -> nn.Module:
+    """Build the policy network."""
+    views = spec.state[0]
+    if config.arch == "eit":
+        return EITActor(config, spec.layout, views, spec.actions)
+    if config.arch == "smorl":
+        return SmorlActor(config, spec.features, views, spec.actions)
+    return MLPActor(config, _flat_width(spec), spec.actions)
+
+
+def make_critics(config: NetConfig, spec: ObservationSpec) -> nn.Module:
+    """Build the twin critics."""
+    views = spec.state[0]
+    if config.critic_arch == "mlp" and config.arch != "mlp":
+        config = replace(
+            config, arch="mlp", head_hidden=CRITIC_HIDDEN, table_xy=False, aux_targets=0
+        )
+    if config.arch == "eit":
+        return EITCritic(config, spec.layout, views, spec.actions)
+    if config.arch == "smorl":
+        return SmorlCritic(config, spec.features, views, spec.actions)
+    return MLPCritic(config, _flat_width(spec), spec.state[1] * spec.features, spec.actions)
+
+
+def make_normalizer(config: NetConfig, spec: ObservationSpec) -> Normalizer:
+    """Build the first layer of a network: one-hot ids and table positions stay raw."""
+    raw = TABLE_XY if config.table_xy else OBJECT_ID
+    keep = raw in spec.layout and (raw == TABLE_XY or not config.normalize_object_ids)
+    columns = spec.layout[raw] if keep else slice(0, 0)
+    return Normalizer(spec.features, num_raw=columns.stop - columns.start)
+
+
+def _flat_width(spec: ObservationSpec) -> int:
+    views, count, features = spec.state
+    return views * (count + spec.goal[1]) * features

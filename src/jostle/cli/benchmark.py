@@ -1,0 +1,200 @@
+"""`jostle benchmark STUDY`: all results of a study in one table, beside the paper's."""
+
+import tomllib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar, write_results
+from jostle.core.errors import BadValueError
+from jostle.evaluation.evaluate import Evaluation
+from jostle.evaluation.scores import cache_key, digest, read_scores, write_scores
+from jostle.oracles.catalog import SCRIPTED
+from jostle.reports import scaling, yaw_errors
+from jostle.reports.tables import study_table, training_list
+from jostle.zoo.agents import find_weights_file, training_history
+from jostle.zoo.registry import agents, describe_history, resolve_name
+
+Results = list[dict[str, Any]]
+Cache = dict[tuple[Any, ...], dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One row of a study."""
+
+    agent: str
+    """Agent: oracle, random, a name of the zoo, a run directory or a weights file."""
+    task: str
+    """Task to evaluate on."""
+    objects: int | None = None
+    """Number of objects; the task's own number by default."""
+    colors: str = "fixed"
+    """Colors of the objects: fixed, or random."""
+    episodes: int | None = None
+    """Number of episodes; that of the command by default."""
+    paper: str = ""
+    """Result in the paper."""
+    target: str = ""
+    """Result aimed at."""
+    queued: str = ""
+    """Name of the training that will make the agent; without it, a missing agent is an error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkConfig:
+    """Evaluate the agents of a study on fixed episodes and write a table of the results."""
+
+    study: Annotated[Path, tyro.conf.Positional]
+    """A .toml file with a title, [[row]] entries, and optional notes below the table."""
+    episodes: int = 400
+    """Episodes per row: seeds 0, 1, 2, ..."""
+    num_envs: int = 100
+    """Environments that run in parallel."""
+    out: Path | None = None
+    """Write OUT.md, OUT.json with the results, and OUT.jsonl with one line per new episode."""
+    runs: Path | None = None
+    """Folder with the agents of the study that are not in the zoo: run directories or weights
+    files of their names. Their results stay in OUT.json when the folder is gone."""
+    cache: bool = True
+    """Reuse results that OUT.json or the zoo has for the same weights; --no-cache evaluates all."""
+
+
+def run(argv: list[str]) -> None:
+    """Evaluate every row, print the table, and write it with --out."""
+    config = tyro.cli(BenchmarkConfig, prog="jostle benchmark", args=argv)
+    title, notes, rows = read_study(config.study)
+    cache_file = config.out.with_suffix(".json") if config.out is not None else None
+    stored = read_scores(cache_file) if cache_file is not None and config.cache else {}
+    cache = _zoo_scores() | stored if config.cache else {}
+    results: Results = []
+    evaluations: list[Evaluation] = []
+    for row in rows:
+        agent = _locate(row.agent, config.runs)
+        if row.queued and not _exists(agent):
+            results.append(_stored_result(row, stored.values()) or {**vars(row), "pending": True})
+            continue
+        results.append(_result(row, agent, config, cache, evaluations))
+        if cache_file is not None:  # after each row: an interruption loses at most one
+            stored[cache_key(results[-1])] = results[-1]
+            write_scores(cache_file, stored.values())
+    text = _page(title, notes, results, argv, config.out)
+    print(text)
+    if config.out is not None:
+        if cache_file is not None:
+            write_scores(cache_file, [row for row in results if not row.get("pending")])
+        write_results(config.out, text, evaluations)
+
+
+def _result(
+    row: Row, agent: str, config: BenchmarkConfig, cache: Cache, evaluations: list[Evaluation]
+) -> dict[str, Any]:
+    """Result of one row, from the cache if it is there; new evaluations are appended."""
+    episodes = row.episodes or config.episodes
+    identity = _identity(row, agent, episodes)
+    scores = cache.get(cache_key(identity))
+    if scores is None:
+        job = EvalJob(
+            agent=agent,
+            task=row.task,
+            objects=row.objects,
+            episodes=episodes,
+            num_envs=config.num_envs,
+            colors=row.colors,
+        )
+        evaluations.append(evaluate_with_bar(job))
+        scores = evaluations[-1].summary()
+    trained = "scripted" if agent in SCRIPTED else describe_history(training_history(agent))
+    return {**scores, **identity, "paper": row.paper, "target": row.target, "trained": trained}
+
+
+def _page(title: str, notes: str, results: Results, argv: list[str], out: Path | None) -> str:
+    """The Markdown page: tables, plots and notes."""
+    text = f"# {title}\n\nMade by `jostle benchmark {' '.join(argv)}`.\n\n{study_table(results)}"
+    text += f"\nHow each agent was trained:\n\n{training_list(results)}"
+    plot = "average return against the number of cubes"
+    text += _section(scaling.describe, scaling.plot_scaling, results, out, "by-cubes", plot)
+    plot = "yaw errors"
+    text += _section(
+        yaw_errors.describe, yaw_errors.plot_yaw_errors, results, out, "yaw-errors", plot
+    )
+    return text + (f"\n{notes.strip()}\n" if notes else "")
+
+
+def _section(
+    describe: Callable[[Results], str],
+    plot: Callable[[Results, Path], Any],
+    results: Results,
+    out: Path | None,
+    suffix: str,
+    title: str,
+) -> str:
+    """Text about all rows together, with a plot in the folder `curves` beside OUT.md."""
+    text = describe(results)
+    if not text:
+        return ""
+    if out is None:
+        return f"\n{text}\n"
+    image = out.parent / "curves" / f"{out.name}-{suffix}.png"
+    try:
+        plot(results, image)
+    except ImportError:  # the page is complete without the plot
+        return f"\n{text}\n"
+    return f"\n{text}\n\n![{title}](curves/{image.name})\n"
+
+
+def _zoo_scores() -> Cache:
+    """Scores with which the zoo's agents were registered."""
+    scores: Cache = {}
+    for entry in agents().values():
+        scores |= read_scores(entry.weights.with_suffix(".json"))
+    return scores
+
+
+def _locate(agent: str, runs: Path | None) -> str:
+    """Path of an agent in the folder of runs, if it is neither scripted nor in the zoo."""
+    if runs is not None and agent not in SCRIPTED and resolve_name(agent) not in agents():
+        for path in (runs / agent, runs / f"{agent}.safetensors"):
+            if path.exists():
+                return str(path)
+    return agent
+
+
+def _exists(agent: str) -> bool:
+    return agent in SCRIPTED or resolve_name(agent) in agents() or Path(agent).exists()
+
+
+def _stored_result(row: Row, stored: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    """Earlier result of an agent whose weights are gone."""
+    wanted = (row.agent, row.task, row.objects, row.colors)
+    for result in stored:
+        name, task = result["agent"], result["task"]
+        if (name, task, result["requested_objects"], result["colors"]) == wanted:
+            return {**result, "paper": row.paper, "target": row.target}
+    return None
+
+
+def _identity(row: Row, agent: str, episodes: int) -> dict[str, Any]:
+    """What distinguishes this measurement from others."""
+    weights = f"script {agent}" if agent in SCRIPTED else digest(find_weights_file(agent))
+    return {
+        "agent": row.agent,
+        "weights": weights,
+        "task": row.task,
+        "requested_objects": row.objects,
+        "colors": row.colors,
+        "episodes": episodes,
+    }
+
+
+def read_study(path: Path) -> tuple[str, str, list[Row]]:
+    """Read title, notes and rows of a study."""
+    try:
+        study: dict[str, Any] = tomllib.loads(path.read_text())
+        rows = [Row(**row) for row in study["row"]]
+        return study["title"], study.get("notes", ""), rows
+    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+        raise BadValueError(f"{path} is not a study: {error}.") from error

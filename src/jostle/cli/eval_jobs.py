@@ -1,0 +1,71 @@
+"""Evaluation with a progress bar and result files, as used by several commands."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from jostle.core.protocols import Policy
+from jostle.envs.vector import TabletopVectorEnv
+from jostle.evaluation.evaluate import Evaluation, evaluate
+from jostle.tasks.catalog import TASKS
+from jostle.zoo.agents import load_policy, required_env_kwargs
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalJob:
+    """Which agent, by name, is evaluated on which fixed episodes."""
+
+    agent: str
+    task: str
+    episodes: int
+    num_envs: int
+    objects: int | None = None
+    seed: int = 0
+    colors: str = "fixed"
+
+    def make_env(self, **options: Any) -> TabletopVectorEnv:
+        """Build the task's environments; `options` are those the agent needs."""
+        return TabletopVectorEnv(
+            min(self.num_envs, max(self.episodes, 1)),
+            TASKS[self.task].name,
+            objects=self.objects,
+            colors=self.colors,
+            autoreset_mode="Disabled",
+            **options,
+        )
+
+
+def evaluate_with_bar(job: EvalJob, eval_noise: float | None = None) -> Evaluation:
+    """Evaluate an agent; `eval_noise` overrides the standard deviation of its evaluation noise."""
+    env = job.make_env(**required_env_kwargs(job.agent))
+    policy = load_policy(job.agent, env, eval_noise)
+    label = job.agent + ("" if eval_noise is None else f" (noise {eval_noise:g})")
+    return evaluate_policy(env, policy, label, job.episodes, job.seed)
+
+
+def evaluate_policy(
+    env: TabletopVectorEnv, policy: Policy, label: str, episodes: int, seed: int
+) -> Evaluation:
+    """Evaluate a policy in its environment with a progress bar; `label` names it in results."""
+    task = env.episode_sampler.task
+    steps = task.evaluation_steps(env.episode_sampler.max_objects) + 1
+    batches = -(-episodes // env.num_envs)
+    total = steps * batches * env.num_envs
+    with tqdm(total=total, desc=f"{task.name} {label}", unit="step") as bar:
+        return evaluate(env, policy, label, episodes, seed, progress=bar.update)
+
+
+def write_results(out: Path, page: str, evaluations: Sequence[Evaluation]) -> None:
+    """Write OUT.md, and OUT.jsonl with one line per episode."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.with_suffix(".md").write_text(page)
+    with out.with_suffix(".jsonl").open("w") as file:
+        for result in evaluations:
+            head = {"task": result.task, "agent": result.agent, "objects": result.objects}
+            for row in result.rows():
+                file.write(json.dumps({**head, **row}) + "\n")
+    print(f"written: {out.with_suffix('.md')}, {out.with_suffix('.jsonl')}")

@@ -1,0 +1,56 @@
+"""`jostle queue`: work through a queue of trainings in time slices."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from jostle.cli.progress import SignalStopper
+from jostle.runs.trainer import StopRequested
+from jostle.zoo.queue import TrainingQueue, read_queue
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueConfig:
+    """Train the first unfinished job for a while, evaluate it, register better weights, repeat."""
+
+    queue: Path = Path("studies/queue.toml")
+    """The jobs, in order of priority."""
+    runs: Path = Path("runs/queue")
+    """Folder for the runs; a file PAUSE in it pauses the queue between iterations."""
+    minutes: float | None = None
+    """Stop after this many minutes; by default when all jobs are done."""
+    slice: float = 20.0
+    """Minutes of one time slice."""
+    threads: int = 0
+    """Threads of new runs; 0 means one per core. Two queues with one thread each, in separate
+    folders, are faster than one queue with two threads."""
+    episodes: int = 400
+    """Fixed episodes on which new and registered weights are compared."""
+
+
+def run(argv: list[str]) -> None:
+    """Run jobs until all are done, the time is over or a signal stops the queue."""
+    config = tyro.cli(QueueConfig, prog="jostle queue", args=argv)
+    stopper = SignalStopper()
+    queue = TrainingQueue(
+        read_queue(config.queue),
+        config.runs,
+        log=_log,
+        on_iteration=stopper.check,
+        episodes=config.episodes,
+        threads=config.threads,
+    )
+    end = time.monotonic() + 60 * config.minutes if config.minutes else float("inf")
+    try:
+        while (left := end - time.monotonic()) > 0 and (job := queue.next()) is not None:
+            queue.run_slice(job, min(config.slice, left / 60))
+    except StopRequested:
+        _log("stopped")
+        return
+    _log("all jobs are done" if queue.next() is None else "time is over")
+
+
+def _log(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)

@@ -1,0 +1,108 @@
+"""Every encoder by name: three kinds, each in the paper's size and in a lite one."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jostle.core.catalog import Catalog, suggest
+from jostle.core.errors import BadValueError, UnknownNameError, require
+from jostle.core.protocols import Encoder
+from jostle.encoders.dlp import DLP
+from jostle.encoders.dlp_config import LITE_DLP, PAPER_DLP, DLPConfig
+from jostle.encoders.slot_config import LITE_SLOTS, PAPER_SLOTS, SlotConfig
+from jostle.encoders.slots import SlotModel
+from jostle.encoders.vae import VAE
+from jostle.encoders.vae_config import LITE_VAE, PAPER_VAE, VAEConfig
+
+EncoderConfig = DLPConfig | VAEConfig | SlotConfig
+EncoderModel = DLP | VAE | SlotModel
+"""An `Encoder` that is also a torch module: it can be trained, moved and saved."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderSpec:
+    """One kind of encoder."""
+
+    model: type[EncoderModel]
+    """The network."""
+    config: type[EncoderConfig]
+    """Its sizes and loss weights."""
+    presets: Catalog[EncoderConfig]
+    """Named configs."""
+
+
+ENCODERS: Catalog[EncoderSpec] = Catalog(
+    "encoder",
+    {
+        "dlp": EncoderSpec(
+            model=DLP,
+            config=DLPConfig,
+            presets=Catalog("preset of dlp", {"paper": PAPER_DLP, "lite": LITE_DLP}),
+        ),
+        "vae": EncoderSpec(
+            model=VAE,
+            config=VAEConfig,
+            presets=Catalog("preset of vae", {"paper": PAPER_VAE, "lite": LITE_VAE}),
+        ),
+        "slots": EncoderSpec(
+            model=SlotModel,
+            config=SlotConfig,
+            presets=Catalog("preset of slots", {"paper": PAPER_SLOTS, "lite": LITE_SLOTS}),
+        ),
+    },
+)
+
+
+def build_encoder(kind: str, config: EncoderConfig) -> EncoderModel:
+    """Build an encoder; its weights are drawn from torch's global generator."""
+    expected = ENCODERS[kind].config
+    require(
+        isinstance(config, expected),
+        f"An encoder '{kind}' is built from {expected.__name__}, not {type(config).__name__}.",
+    )
+    model: Any = ENCODERS[kind].model
+    encoder: EncoderModel = model(config)
+    return encoder
+
+
+def drop_attributes(encoder: Encoder, dropped: Collection[str]) -> Encoder:
+    """The same encoder without 'scale', 'depth' or 'mask' (all particles are visible then)."""
+    if not dropped:
+        return encoder
+    if not isinstance(encoder, DLP):
+        raise BadValueError(
+            f"Only particles have {', '.join(dropped)} to drop; this encoder is a "
+            f"'{kind_of(encoder.config)}'."
+        )
+    config = replace(
+        encoder.config,
+        keep_scale=encoder.config.keep_scale and "scale" not in dropped,
+        keep_depth=encoder.config.keep_depth and "depth" not in dropped,
+        opacity_threshold=0.0 if "mask" in dropped else encoder.config.opacity_threshold,
+    )
+    reduced = DLP(config)
+    reduced.load_state_dict(encoder.state_dict())
+    return reduced.requires_grad_(False).eval()
+
+
+def kind_of(config: EncoderConfig) -> str:
+    """Name of the kind of encoder that a config belongs to."""
+    return next(name for name, spec in ENCODERS.items() if isinstance(config, spec.config))
+
+
+def parse_config(kind: str, fields: dict[str, Any]) -> EncoderConfig:
+    """Make a config from its JSON; unknown fields are refused by name."""
+    config_class = ENCODERS[kind].config
+    known = config_class.__dataclass_fields__
+    for name in fields:
+        if name not in known:
+            raise UnknownNameError(f"{kind} has no '{name}'. {suggest(name, list(known))}")
+    try:
+        return config_class(**{name: _tuples(value) for name, value in fields.items()})
+    except TypeError as error:
+        raise BadValueError(f"This is not a config of {kind}: {error}.") from error
+
+
+def _tuples(value: Any) -> Any:
+    """Turn JSON lists back into tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

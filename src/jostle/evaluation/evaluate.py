@@ -1,0 +1,166 @@
+"""Evaluation of one agent on one task: the paper's five metrics, with confidence intervals."""
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.core.errors import require
+from jostle.core.goal_metric import METRICS
+from jostle.core.protocols import Policy
+from jostle.envs.vector import TabletopVectorEnv
+from jostle.rollout.rollout import Step, rollout
+
+ANGLE_BINS = 18
+"""Bins of the histogram of yaw errors: ten degrees each."""
+
+
+@dataclass(frozen=True)
+class EpisodeResult:
+    """Metrics at the final step of one episode."""
+
+    number: int
+    """Index of the episode within the evaluation."""
+    digest: str
+    """Content hash of the episode's initial state and goal."""
+    success: float
+    success_fraction: float
+    average_distance: float
+    maximum_distance: float
+    average_return: float
+    fallen: int
+    """Objects that left the table."""
+    distances: tuple[float, ...]
+    """Distance of each object to its goal, in meters or radians."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All episodes of one agent on one task."""
+
+    task: str
+    agent: str
+    objects: int
+    steps: int
+    seed: int
+    episodes: tuple[EpisodeResult, ...]
+    kind: Literal["position", "yaw"] = "position"
+    """What `distances` measure."""
+
+    @property
+    def digest(self) -> str:
+        """Content hash of the set of episodes: equal for all agents evaluated on the same ones."""
+        digests = "".join(episode.digest for episode in self.episodes)
+        return hashlib.sha256(digests.encode()).hexdigest()[:12]
+
+    def mean(self, metric: str) -> float:
+        """Mean of a metric over the episodes."""
+        return float(np.mean([getattr(episode, metric) for episode in self.episodes]))
+
+    def interval(self) -> tuple[float, float]:
+        """95 % Wilson interval of the success rate."""
+        successes = sum(episode.success for episode in self.episodes)
+        return wilson_interval(successes, len(self.episodes))
+
+    def summary(self) -> dict[str, Any]:
+        """One row of a results table."""
+        low, high = self.interval()
+        means = {metric: self.mean(metric) for metric in METRICS}
+        fallen = float(np.mean([episode.fallen > 0 for episode in self.episodes]))
+        distances = np.concatenate([episode.distances for episode in self.episodes])
+        histogram = (
+            {"yaw_error_histogram": yaw_error_histogram(distances)} if self.kind == "yaw" else {}
+        )
+        return {
+            "task": self.task,
+            "agent": self.agent,
+            "objects": self.objects,
+            "steps": self.steps,
+            "seed": self.seed,
+            "episodes": len(self.episodes),
+            "episode_set": self.digest,
+            **means,
+            "success_low": low,
+            "success_high": high,
+            "fallen": fallen,
+            "median_distance": float(np.median(distances)),
+            **histogram,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per episode, ready for JSON."""
+        return [asdict(episode) for episode in self.episodes]
+
+
+def evaluate(
+    env: TabletopVectorEnv,
+    policy: Policy,
+    agent: str,
+    episodes: int,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Evaluation:
+    """Run episodes with seeds `seed`, `seed + 1`, ..., each of the paper's evaluation length."""
+    require(episodes >= 1, f"At least one episode is needed, not {episodes}.")
+    task = env.episode_sampler.task
+    steps = task.evaluation_steps(env.episode_sampler.max_objects)
+    results: list[EpisodeResult] = []
+
+    def tick(step: Step) -> None:
+        del step
+        if progress is not None:
+            progress(env.num_envs)
+
+    while len(results) < episodes:
+        last = rollout(env, policy, steps, seed=seed + len(results), on_step=tick)
+        results += _episode_results(env, last, first=len(results))
+    kept = tuple(results[:episodes])  # the last batch may be larger than needed
+    return Evaluation(
+        task.name,
+        agent,
+        env.episode_sampler.max_objects,
+        steps,
+        seed,
+        kept,
+        env.goal_metric.goal_type,
+    )
+
+
+def wilson_interval(successes: float, total: int, z: float = 1.959964) -> tuple[float, float]:
+    """Wilson score interval of a proportion."""
+    rate = successes / total
+    scale = 1 + z * z / total
+    center = (rate + z * z / (2 * total)) / scale
+    half_width = z / scale * math.sqrt(rate * (1 - rate) / total + z * z / (4 * total * total))
+    low = 0.0 if successes <= 0 else center - half_width
+    high = 1.0 if successes >= total else center + half_width
+    return low, high
+
+
+def yaw_error_histogram(errors: NDArray[np.float64]) -> list[int]:
+    """Number of errors in each of `ANGLE_BINS` equal bins from 0 to pi."""
+    counts, _ = np.histogram(errors, bins=ANGLE_BINS, range=(0.0, math.pi))
+    return [int(count) for count in counts]
+
+
+def _episode_results(env: TabletopVectorEnv, last: Step, first: int) -> list[EpisodeResult]:
+    fallen = env.num_fallen()  # (B,)
+    distances = last.infos["distances"]  # (B, N)
+    present = [
+        [obj.present for obj in episode.scene.objects[: env.episode_sampler.max_objects]]
+        for episode in env.episodes
+    ]
+    return [
+        EpisodeResult(
+            number=first + index,
+            digest=env.episodes[index].digest,
+            fallen=int(fallen[index]),
+            distances=tuple(distances[index][present[index]].tolist()),
+            **{metric: float(last.infos[metric][index]) for metric in METRICS},
+        )
+        for index in range(env.num_envs)
+    ]

@@ -1,0 +1,79 @@
+"""Token packing and length bucketing: entities that are not visible cost nothing.
+
+They have no influence, so leaving them out changes nothing but the cost. A batch is as wide as its
+largest set, so a large batch is split into buckets of sets of similar size.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from jostle.nets.token_set import TokenSet
+
+_BUCKET = 64
+"""Least sets per bucket: smaller buckets cost more in calls than they save in width."""
+
+Pool = Callable[[TokenSet, TokenSet, Tensor | None, Tensor | None], Tensor]
+"""Features (C, B, F) of states, goals, action tokens (C, B, 1, E) and their positions (B, 1, 2)."""
+
+
+def pool_in_buckets(
+    pool: Pool,
+    state: TokenSet,
+    goal: TokenSet,
+    action_token: Tensor | None,
+    action_position: Tensor | None,
+) -> Tensor:
+    """Apply `pool` to packed sets, bucket by bucket; returns features in the batch's order."""
+    parts = buckets(state)
+    if len(parts) == 1:
+        return pool(packed(state), packed(goal), action_token, action_position)
+    pooled = [
+        pool(
+            take(state, sets),
+            take(goal, sets),
+            None if action_token is None else action_token[:, sets],
+            None if action_position is None else action_position[sets],
+        )
+        for sets in parts
+    ]
+    return torch.cat(pooled, dim=1)[:, torch.cat(parts).argsort()]
+
+
+def buckets(tokens: TokenSet) -> list[Tensor]:
+    """Split a batch into indices of sets of similar size; one bucket if more would save nothing."""
+    sizes = tokens.visible.sum(1)
+    batch = len(sizes)
+    if batch < 2 * _BUCKET or int(sizes.min()) == int(sizes.max()):
+        return [torch.arange(batch, device=sizes.device)]
+    return list(sizes.argsort(stable=True).chunk(batch // _BUCKET))
+
+
+def packed(tokens: TokenSet) -> TokenSet:
+    """Move visible entities to the front, in their order, and cut to the largest set."""
+    if tokens.visible.all():
+        return tokens
+    largest = max(int(tokens.visible.sum(1).max()), 1)
+    if largest == tokens.visible.shape[1]:
+        return tokens
+    order = tokens.visible.int().argsort(dim=1, descending=True, stable=True)[:, :largest]
+    return TokenSet(
+        tokens.values.gather(1, order[..., None].expand(-1, -1, tokens.values.shape[2])),
+        tokens.visible.gather(1, order),
+        None if tokens.view is None else tokens.view.gather(1, order),
+        order if tokens.source is None else tokens.source.gather(1, order),
+    )
+
+
+def take(tokens: TokenSet, sets: Tensor) -> TokenSet:
+    """Select sets by index, packed."""
+    view, source = (None if x is None else x[sets] for x in (tokens.view, tokens.source))
+    return packed(TokenSet(tokens.values[sets], tokens.visible[sets], view, source))
+
+
+def unpack(tokens: TokenSet, weights: Tensor, count: int) -> Tensor:
+    """Weights (B, T) of packed entities at their old places among `count`; zeros for the others."""
+    if tokens.source is None:
+        return weights
+    return weights.new_zeros(len(weights), count).scatter(1, tokens.source, weights)

@@ -1,1 +1,0 @@
-"""Pixels to entities: deep latent particles and their rivals. No simulator here."""

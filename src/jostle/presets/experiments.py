@@ -1,0 +1,243 @@
+"""From a task and the axes to an experiment with good defaults."""
+
+from dataclasses import dataclass, replace
+
+from jostle.agents.config import ExploreConfig, TD3Config
+from jostle.core.catalog import suggest
+from jostle.core.errors import UnknownNameError
+from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET, NetConfig
+from jostle.presets.axes import Axes
+from jostle.replay.sampler import HindsightConfig
+from jostle.tasks.budget import TrainingBudget
+from jostle.tasks.catalog import TASKS, dashed
+from jostle.tasks.task import Task
+from jostle.training.experiment import Experiment, TrainingConfig
+from jostle.training.methods import METHODS
+
+_COLOR_RUN = 15_040_000
+"""Environment steps of the paper's run with three cubes of random colors."""
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A task and a number of objects, under one name of the command line."""
+
+    name: str
+    task: Task
+    objects: int | tuple[int, int] | None
+
+    @property
+    def max_objects(self) -> int:
+        """Largest number of objects."""
+        if isinstance(self.objects, tuple):
+            return self.objects[1]
+        return self.objects or self.task.objects
+
+    @property
+    def budget(self) -> TrainingBudget:
+        """Training settings of the task."""
+        return self.task.training_budget(self.max_objects)
+
+    @property
+    def headings(self) -> bool:
+        """Whether goals are headings."""
+        return self.task.goal_type == "yaw"
+
+
+def _choice(name: str) -> _Choice:
+    """Look a task up by either spelling; `cubes` and `push-2t` are numbers of objects, too."""
+    special: dict[str, tuple[str, int | tuple[int, int]]] = {
+        "cubes": ("NCubes", (1, 3)),
+        "push-2t": ("PushT", 2),
+        "push-t": ("PushT", 1),
+    }
+    if name in special:
+        task, objects = special[name]
+        return _Choice(name, TASKS[task], objects)
+    if name in TASKS:
+        return _Choice(dashed(TASKS[name].name), TASKS[name], None)
+    known = [*special, *(dashed(task) for task in TASKS)]
+    raise UnknownNameError(f"There is no task called '{name}'. {suggest(name, known)}")
+
+
+def make_experiment(task: str, axes: Axes) -> Experiment:
+    """The experiment of a task for these choices."""
+    choice = _choice(task)
+    experiment = _paper(choice)
+    if axes.size == "fast":
+        _ = METHODS[axes.method]  # refuses unknown names
+        settings = "finetune" if axes.finetune else axes.method
+        experiment = _SETTINGS.get(settings, _td3)(choice, experiment)
+    if axes.obs == "pixels":
+        experiment = _pixels(choice, axes, experiment)
+    experiment = _with_arch(axes, experiment)
+    if axes.colors == "random" and axes.size == "paper":
+        training = replace(experiment.training, env_steps=_COLOR_RUN)
+        experiment = replace(experiment, training=training)
+    training = replace(experiment.training, method=axes.method)
+    name = f"{choice.name}-{axes.suffix()}"
+    return replace(experiment, name=name, colors=axes.colors, training=training)
+
+
+def _paper(choice: _Choice) -> Experiment:
+    """The paper's networks, learning rule and schedule."""
+    budget = choice.budget
+    explore = ExploreConfig(decay_from=budget.decay_from, decay_until=budget.decay_until)
+    return Experiment(
+        name=choice.name,
+        task=choice.task.name,
+        objects=choice.objects,
+        state_features="paper",
+        net=PAPER_NET,
+        explore=explore,
+        hindsight=HindsightConfig(her_ratio=0.8 if budget.hindsight else 0.0),
+        training=TrainingConfig(
+            env_steps=budget.env_steps, replay_size=budget.replay_size, shuffle_object_ids=False
+        ),
+    )
+
+
+def _td3(choice: _Choice, paper: Experiment) -> Experiment:
+    """For two cores: smaller networks, unstructured critics, fewer updates, shorter discount."""
+    del choice
+    return replace(
+        paper,
+        state_features="full",
+        net=replace(FAST_NET, critic_arch="mlp"),
+        td3=TD3Config(
+            gamma=0.95, tau=0.01, target_update="actor-step", action_penalty=0.1, batch_size=256
+        ),
+        explore=replace(paper.explore, per_env_epsilon=True, reach_prob=0.1),
+        training=replace(
+            paper.training, num_envs=32, utd_ratio=0.25, random_episodes=64, eval_every=20,
+            shuffle_object_ids=True,
+        ),
+    )  # fmt: skip
+
+
+def _dagger(choice: _Choice, paper: Experiment) -> Experiment:
+    """Imitation: minutes instead of days."""
+    fast, budget = _td3(choice, paper), choice.budget
+    horizon = budget.imitation_horizon
+    if isinstance(choice.objects, tuple):
+        horizon = 50
+    return replace(
+        fast,
+        td3=replace(fast.td3, lr=1e-3, batch_size=256),
+        explore=ExploreConfig(epsilon=0.06, sigma=0.05, per_env_epsilon=True),
+        hindsight=HindsightConfig(her_ratio=0.0),
+        training=replace(
+            fast.training, method="dagger", num_envs=64, horizon=horizon, expert_fraction=0.3,
+            env_steps=budget.imitation_episodes * horizon, replay_size=400_000, utd_ratio=0.05,
+            eval_every=20, lr_warmup_updates=200, lr_decay_fraction=0.5,
+        ),
+    )  # fmt: skip
+
+
+def _finetune(choice: _Choice, paper: Experiment) -> Experiment:
+    """TD3 from trained weights.
+
+    The critics first learn the values of the initial actor; then it may leave its actions, but not
+    by much.
+    """
+    fast = _td3(choice, paper)
+    return replace(
+        fast,
+        net=replace(fast.net, critic_arch="same"),
+        td3=replace(
+            fast.td3, lr=2e-4, critic_lr=5e-4, batch_size=192, critic_warmup_updates=3500,
+            bc_weight=4.0,
+        ),
+        explore=ExploreConfig(
+            epsilon=0.01, sigma=0.06, per_env_epsilon=True, eval_noise_std=0.05
+        ),
+        training=replace(
+            fast.training, horizon=80, random_episodes=0, utd_ratio=0.2, env_steps=100_000,
+            eval_every=10,
+        ),
+    )  # fmt: skip
+
+
+_SETTINGS = {
+    "td3": _td3,
+    "td3-demos": _td3,
+    "td3-privileged": _td3,
+    "dagger": _dagger,
+    "finetune": _finetune,
+}
+"""Settings of each method for true state; methods from outside start with those of td3."""
+
+
+def _pixels(choice: _Choice, axes: Axes, state: Experiment) -> Experiment:
+    """The same from images."""
+    encoder = axes.encoder or choice.budget.encoder
+    cameras = ("front", "side")[: axes.views]
+    experiment = replace(state, encoder=encoder, cameras=cameras)
+    if axes.size == "paper":
+        return experiment
+    experiment = replace(experiment, net=_pixel_net(choice, axes, state.net))
+    if axes.method == "dagger":
+        return _pixels_dagger(choice, experiment)
+    if axes.method == "td3-privileged":
+        utd_ratio = 0.25 if axes.finetune else experiment.training.utd_ratio
+        return replace(
+            experiment,
+            td3=replace(experiment.td3, batch_size=128),
+            training=replace(experiment.training, shuffle_object_ids=False, utd_ratio=utd_ratio),
+        )
+    if axes.finetune:
+        return experiment
+    return _pixels_td3(choice, experiment)
+
+
+def _pixel_net(choice: _Choice, axes: Axes, net: NetConfig) -> NetConfig:
+    """Particles of all views on one table; a heading is a nonlinear function of appearance."""
+    net = replace(net, table_xy=True, embed_mlp=(64,) if choice.headings else ())
+    if axes.method == "td3":
+        net = replace(net, critic_arch="same")  # critics of sets of particles
+    if axes.encoder.startswith("slots"):  # slots have no position
+        net = replace(net, relative_positions=0, table_xy=False)
+    return net
+
+
+def _pixels_td3(choice: _Choice, experiment: Experiment) -> Experiment:
+    """TD3 whose actor and critics see particles; images are cheap compared with updates."""
+    return replace(
+        experiment,
+        td3=replace(experiment.td3, potential_baseline=True, self_imitation_weight=2.0),
+        explore=replace(experiment.explore, reach_avoid_edge=True),
+        hindsight=replace(
+            experiment.hindsight, goal_render_every=5, skip_fallen_goals=not choice.headings
+        ),
+        training=replace(experiment.training, num_envs=64, utd_ratio=0.1),
+    )
+
+
+def _pixels_dagger(choice: _Choice, experiment: Experiment) -> Experiment:
+    """Imitation from images; a network is easier to imitate than a script.
+
+    Where two cubes are equally near, the oracle jumps from one to the other.
+    """
+    # Imitation alone does not discover that appearance shows the heading: predicting it helps
+    aux_targets = 4 * choice.max_objects if choice.headings else 0
+    return replace(
+        experiment,
+        net=replace(experiment.net, aux_targets=aux_targets),
+        td3=replace(experiment.td3, batch_size=128),
+        training=replace(
+            experiment.training, num_envs=32, replay_size=100_000, utd_ratio=0.2,
+            env_steps=300_000, eval_every=40, teacher=choice.budget.teacher,
+            goal_augmentation=0.5,
+        ),
+    )  # fmt: skip
+
+
+def _with_arch(axes: Axes, experiment: Experiment) -> Experiment:
+    """Baselines: no sets, or one object at a time."""
+    if axes.arch == "mlp":  # objects are identified by their row, so ids must not move
+        training = replace(experiment.training, shuffle_object_ids=False)
+        return replace(experiment, net=MLP_NET, training=training)
+    if axes.arch == "smorl":  # episodes of 30 steps whatever the number of objects
+        training = replace(experiment.training, horizon=30, shuffle_object_ids=True)
+        return replace(experiment, net=SMORL_NET, training=training)
+    return experiment

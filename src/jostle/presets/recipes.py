@@ -1,0 +1,40 @@
+"""The trainings that made the zoo, as words of `jostle train`."""
+
+RECIPES = {
+    # True state
+    "one-cube-state-dagger": "one-cube",
+    "one-cube-state-td3": "one-cube --method td3",
+    "three-cubes-state-dagger": "three-cubes",
+    "mixed-goals-state-dagger": "mixed-goals --from three-cubes-state-dagger",
+    "small-table-state-td3": "small-table --method td3 --finetune --from three-cubes-state-dagger",
+    "ordered-push-state-dagger": "ordered-push",
+    "push-t-state-dagger": "push-t",
+    "push-2t-state-dagger": "push-2t --from push-t-state-dagger",
+    # Images
+    "one-cube-pixels-dagger": "one-cube --obs pixels",
+    "one-cube-pixels-td3": "one-cube --obs pixels --method td3 --views 1",
+    "one-cube-pixels-td3-privileged": "one-cube --obs pixels --method td3-privileged",
+    "three-cubes-pixels-dagger": "three-cubes --obs pixels --from one-cube-pixels-dagger",
+    "three-cubes-pixels-dagger-colors": (
+        "three-cubes --obs pixels --colors random --from three-cubes-pixels-dagger"
+    ),
+    "mixed-goals-pixels-dagger-colors": (
+        "mixed-goals --obs pixels --colors random --from three-cubes-pixels-dagger-colors"
+    ),
+    "mixed-goals-pixels-dagger": "mixed-goals --obs pixels --from mixed-goals-pixels-dagger-colors",
+    "adjacent-goals-pixels-td3-privileged": (
+        "adjacent-goals --obs pixels --method td3-privileged --finetune "
+        "--from mixed-goals-pixels-dagger"
+    ),
+    "mixed-goals-pixels-td3-privileged-colors": (
+        "mixed-goals --obs pixels --method td3-privileged --finetune --colors random "
+        "--from adjacent-goals-pixels-td3-privileged"
+    ),
+    "ordered-push-pixels-dagger": (
+        "ordered-push --obs pixels --from three-cubes-pixels-dagger-colors"
+    ),
+    "small-table-pixels-dagger": "small-table --obs pixels --from three-cubes-pixels-dagger-colors",
+    "push-t-pixels-dagger": "push-t --obs pixels",
+    "push-2t-pixels-dagger": "push-2t --obs pixels --from push-t-pixels-dagger",
+}
+"""By name of the zoo; a card says what else was set, and for how long it was trained."""

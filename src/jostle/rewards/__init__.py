@@ -1,0 +1,1 @@
+"""Rewards as functions of what was achieved and what is desired; hindsight asks for them again."""

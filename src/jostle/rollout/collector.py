@@ -1,0 +1,160 @@
+"""Collecting training episodes: the only loop that steps training environments."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from jostle.core.entities import Entities
+from jostle.core.errors import require
+from jostle.core.protocols import Observation, Observer
+from jostle.envs.vector import TabletopVectorEnv
+from jostle.replay.episodes import Episodes, Trajectory
+from jostle.rollout.frame_dataset import palette_of
+
+ActFn = Callable[[Observation, Entities, Entities], NDArray[np.float32]]
+"""From the raw observation, state entities and goal entities to actions (B, A)."""
+_INFOS = ("success", "success_fraction", "average_distance", "average_return")
+"""Metrics of the last step that training logs."""
+_ENV_ARRAYS = ("states", "elapsed", "returns", "done")
+"""Arrays of an environment's state."""
+
+
+class TrajectoryRecorder:
+    """Records what an observer sees, step by step."""
+
+    def __init__(self, observer: Observer, observation: Observation) -> None:
+        """Start with the first observation of an episode."""
+        self._observer = observer
+        self.goal = observer.goal(observation)
+        self._states = [observer.state(observation)]
+
+    @property
+    def state(self) -> Entities:
+        """Entities of the present state."""
+        return self._states[-1]
+
+    def add(self, observation: Observation) -> None:
+        """Record one more step."""
+        self._states.append(self._observer.state(observation))
+
+    def trajectory(self) -> Trajectory:
+        """All steps (E, T+1, V, K, ...) and the goal."""
+        return Trajectory(stack_steps(self._states), self.goal)
+
+
+class Collector:
+    """Environments with their observers; plays one episode in each at a time."""
+
+    def __init__(
+        self,
+        env: TabletopVectorEnv,
+        observer: Observer,
+        steps: int,
+        privileged_observer: Observer | None = None,
+        goal_render_every: int = 0,
+        keep_state_obs: bool = False,
+    ) -> None:
+        """Collect episodes of `steps` actions.
+
+        Args:
+            env: Environments without autoreset.
+            observer: What the actor sees.
+            steps: Length of an episode.
+            privileged_observer: What privileged critics see.
+            goal_render_every: If not 0, render images with the arm retracted every so many steps.
+            keep_state_obs: Whether to keep true state for teachers that are asked again.
+        """
+        require(
+            goal_render_every <= steps,
+            f"Goals cannot be rendered every {goal_render_every} steps: an episode has {steps}.",
+        )
+        self.env, self.observer, self.steps = env, observer, steps
+        self.privileged_observer = privileged_observer
+        self._goal_render_every, self._keep_state_obs = goal_render_every, keep_state_obs
+
+    def collect(self, act_fn: ActFn) -> tuple[Episodes, dict[str, float]]:
+        """Play one episode in every environment.
+
+        Returns:
+            The episodes, and the means of the last step's metrics.
+        """
+        # Start
+        self.observer.reset(np.arange(self.env.num_envs))
+        observation, infos = self.env.reset()
+        actor = TrajectoryRecorder(self.observer, observation)
+        critic = None
+        if self.privileged_observer is not None:
+            critic = TrajectoryRecorder(self.privileged_observer, observation)
+        achieved = [self.observer.coordinates(observation["achieved_goal"])]
+        actions, state_obs, renders = [], [observation["observation"]], []
+
+        # Steps
+        for step in range(1, self.steps + 1):
+            action = act_fn(observation, actor.state, actor.goal)
+            observation, _, _, _, infos = self.env.step(action)
+            actor.add(observation)
+            if critic is not None:
+                critic.add(observation)
+            actions.append(action)
+            achieved.append(self.observer.coordinates(observation["achieved_goal"]))
+            state_obs.append(observation["observation"])
+            if self._goal_render_every and step % self._goal_render_every == 0:
+                renders.append(self.observer.state(self.env.render_as_goal()))
+
+        # Episodes
+        keep = self._keep_state_obs
+        episodes = Episodes(
+            actor=actor.trajectory(),
+            critic=None if critic is None else critic.trajectory(),
+            achieved=np.stack(achieved, axis=1),
+            desired=self.observer.coordinates(observation["desired_goal"]),
+            actions=np.stack(actions, axis=1),
+            rendered_goals=stack_steps(renders) if renders else None,
+            state_obs=np.stack(state_obs, axis=1) if keep else None,
+            color_ids=color_ids_of(self.env) if keep else None,
+        )
+        return episodes, {name: float(np.mean(infos[name])) for name in _INFOS}
+
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """State of the environments and of the actor's observer."""
+        state = self.env.get_state()
+        tensors, meta = self.observer.state_dict()
+        tensors = {f"observer.{name}": tensor for name, tensor in tensors.items()}
+        for name in _ENV_ARRAYS:
+            tensors[f"env.{name}"] = torch.from_numpy(np.asarray(state[name]))
+        env = {name: state[name] for name in ("rngs", "episodes")}
+        return tensors, {"observer": meta, "env": env}
+
+    def load_state_dict(self, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        prefix = "observer."
+        self.observer.load_state_dict(
+            {
+                name.removeprefix(prefix): x
+                for name, x in tensors.items()
+                if name.startswith(prefix)
+            },
+            meta["observer"],
+        )
+        arrays = {name: tensors[f"env.{name}"].numpy() for name in _ENV_ARRAYS}
+        self.env.set_state({**arrays, **meta["env"]})
+
+
+def stack_steps(steps: list[Entities]) -> Entities:
+    """Entities of several steps (B, V, K, ...) as (B, T, V, K, ...)."""
+    return Entities(*(np.stack(arrays, axis=1) for arrays in zip(*steps, strict=True)))
+
+
+def color_ids_of(env: TabletopVectorEnv) -> NDArray[np.int64]:
+    """Which of the environment's colors each object has; -1: absent. (B, N)."""
+    palette, objects = palette_of(env), env.episode_sampler.max_objects
+    color_ids = np.full((env.num_envs, objects), -1, np.int64)
+    for index, episode in enumerate(env.episodes):
+        for slot, spec in enumerate(episode.scene.objects[:objects]):
+            if spec.present:
+                color_ids[index, slot] = palette.index(episode.appearance.colors[slot])
+    return color_ids

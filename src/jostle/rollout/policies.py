@@ -1,0 +1,37 @@
+"""A trained agent as a policy of observations."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.core.entities import Entities
+from jostle.core.protocols import Agent, Encoder, Observation, Observer
+from jostle.rollout.eval_noise import EvalNoise
+
+
+class AgentPolicy:
+    """Acts as the agent does, with evaluation noise."""
+
+    def __init__(self, agent: Agent, observer: Observer, eval_noise_std: float) -> None:
+        """Let `agent` act on what `observer` shows, with noise of this standard deviation."""
+        self._agent, self._observer, self._noise = agent, observer, EvalNoise(eval_noise_std)
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """The encoder of a pixel agent."""
+        return None if self._agent.sensor is None else self._agent.sensor.encoder
+
+    def act(self, observation: Observation) -> NDArray[np.float32]:
+        """Choose actions, (B, A)."""
+        return self._noise(self._agent.act(*self._entities(observation)))
+
+    def reset(self) -> None:
+        """Start new episodes."""
+        self._noise.reset()
+
+    def attention(self, observation: Observation) -> NDArray[np.float32]:
+        """Attention of the actor's pooling query to each entity, (B, V, K)."""
+        return self._agent.attention(*self._entities(observation))
+
+    def _entities(self, observation: Observation) -> tuple[Entities, Entities]:
+        state, goal = self._observer.state(observation), self._observer.goal(observation)
+        return state.to_torch(), goal.to_torch()

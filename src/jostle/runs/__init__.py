@@ -1,0 +1,1 @@
+"""One machinery for runs of agents and encoders: loop, evaluation, checkpoints, resuming, locks."""

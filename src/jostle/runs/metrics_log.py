@@ -1,0 +1,60 @@
+"""Metrics of a run: metrics.jsonl, and TensorBoard and Weights & Biases where installed."""
+
+import os
+from importlib.util import find_spec
+from typing import Any
+
+from jostle.runs.run_dir import RunDir
+
+
+class MetricsLogger:
+    """Writes the metrics of a run."""
+
+    def __init__(self, run: RunDir, axis: str = "env_steps") -> None:
+        """Write into the run's folder; `axis` is the key of the x axis of all curves."""
+        self._run, self._axis = run, axis
+        self._tensorboard: Any = None
+        self._wandb: Any = None
+
+    def log(self, row: dict[str, Any]) -> None:
+        """Write one row."""
+        self._run.log(row)
+        if self._tensorboard is None:
+            self._tensorboard, self._wandb = _open_tensorboard(self._run), _open_wandb(self._run)
+        if self._tensorboard:
+            for key, value in row.items():
+                self._tensorboard.add_scalar(key, value, row[self._axis])
+        if self._wandb:
+            self._wandb.log(row, step=row[self._axis])
+
+    def close(self) -> None:
+        """Flush the writers."""
+        if self._tensorboard:
+            self._tensorboard.close()
+        if self._wandb:
+            self._wandb.finish()
+        self._tensorboard = self._wandb = None
+
+
+def _open_tensorboard(run: RunDir) -> Any:
+    try:
+        from torch.utils.tensorboard.writer import SummaryWriter
+    except ImportError:
+        return False
+    return SummaryWriter(str(run.path / "tensorboard"))
+
+
+def _open_wandb(run: RunDir) -> Any:
+    """Weights & Biases, if installed: into the run's folder, unless WANDB_MODE sends it out."""
+    if find_spec("wandb") is None:
+        return False
+    import wandb
+
+    return wandb.init(
+        project=os.environ.get("WANDB_PROJECT", "jostle"),
+        name=run.path.name,
+        dir=str(run.path),
+        config=run.read_experiment(),
+        mode=os.environ.get("WANDB_MODE", "offline"),
+        resume="allow",
+    )

@@ -1,0 +1,168 @@
+"""What all trainings of agents share: counters, step sizes, curriculum, evaluation, weights."""
+
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from jostle.core.checkpoint import pack_rng, save, unpack_rng
+from jostle.core.protocols import Stateful
+from jostle.encoders.saving import encoder_reference
+from jostle.evaluation.evaluate import Evaluation
+from jostle.replay.episodes import Episodes
+from jostle.runs.run_dir import RunDir, critics_file
+from jostle.runs.trainer import Report, Schedule, Trainer
+from jostle.training.components import Components, evaluate_agent
+from jostle.training.experiment import Experiment
+
+_LOGGED = ("success", "success_fraction", "average_distance", "average_return")
+"""Metrics of an evaluation that go into the log."""
+
+
+class AgentTrainer(Trainer):
+    """Iterations of one episode per environment until all environment steps are done."""
+
+    counter, axis = "iteration", "env_steps"
+
+    def __init__(
+        self, experiment: Experiment, components: Components, run: RunDir, report: Report
+    ) -> None:
+        """Train `components` as `experiment` says."""
+        training = experiment.training
+        schedule = Schedule(1, training.eval_every, training.save_every)
+        super().__init__(run, schedule, report)
+        self.experiment, self.components = experiment, components
+        self.counters |= {"episodes": 0, "env_steps": 0, "best": -1.0}
+        self._metrics: dict[str, Any] = {}
+        if training.curriculum:
+            self._set_max_objects(components.env.episode_sampler.min_objects)
+
+    @property
+    def done(self) -> bool:
+        """Whether all environment steps are done."""
+        return bool(self.counters["env_steps"] >= self.total)
+
+    @property
+    def total(self) -> int:
+        """Environment steps in total."""
+        return self.experiment.training.env_steps
+
+    def metrics(self) -> dict[str, Any]:
+        """Metrics of the last iteration."""
+        return self._metrics
+
+    def parts(self) -> dict[str, Stateful]:
+        """Everything with a state."""
+        components = self.components
+        return {
+            "agent": components.agent,
+            "buffer": components.buffer,
+            "collector": components.collector,
+            "sampler": components.sampler,
+            "trainer": _Randomness(components),
+        }
+
+    def resume(self) -> None:
+        """Restore the last checkpoint."""
+        super().resume()
+        if "objects" in self.counters:
+            self._set_max_objects(self.counters["objects"])
+
+    def evaluate(self) -> dict[str, Any]:
+        """Evaluate on fixed episodes, keep the best weights, advance the curriculum."""
+        evaluation = evaluate_agent(
+            self.experiment,
+            self.components.agent,
+            self.experiment.training.eval_episodes,
+            max_objects=self.counters.get("objects"),
+        )
+        success = evaluation.mean("success")
+        if success >= self.counters["best"]:
+            self.counters["best"] = success
+            self._save_weights(self.run_dir.best, evaluation)
+        if self.done:
+            self._save_weights(self.run_dir.final, evaluation)
+        self._advance_curriculum(success)
+        means = {name: evaluation.mean(name) for name in _LOGGED}
+        return {**means, "best": self.counters["best"]}
+
+    def store(self, episodes: Episodes) -> None:
+        """Put episodes into the replay buffer, show them to the agent, and count them."""
+        self.components.buffer.add(episodes)
+        self.components.agent.observe(episodes)
+        self.counters["iteration"] += 1
+        self.counters["episodes"] += len(episodes)
+        self.counters["env_steps"] += len(episodes) * episodes.steps
+
+    def num_updates(self) -> int:
+        """Updates of one iteration."""
+        training, steps = self.experiment.training, self.components.collector.steps
+        return int(training.num_envs * steps * training.utd_ratio)
+
+    def update_lr(self) -> None:
+        """Set the step sizes for the present point of the training."""
+        training, agent = self.experiment.training, self.components.agent
+        remaining, scale = 1 - self.counters["env_steps"] / training.env_steps, 1.0
+        if training.lr_decay_fraction > 0:
+            scale = min(1.0, max(0.05, remaining / training.lr_decay_fraction))
+        if training.lr_warmup_updates:
+            scale *= min(1.0, (agent.updates + 1) / training.lr_warmup_updates)
+        agent.set_lr_scale(scale)
+
+    def _set_max_objects(self, objects: int) -> None:
+        """Draw at most so many objects from now on."""
+        self.counters["objects"] = objects
+        self.components.env.limit_objects(objects)
+
+    def _advance_curriculum(self, success: float) -> None:
+        """Add an object when the present number is solved; the best score starts anew."""
+        sampler = self.components.env.episode_sampler
+        objects = self.counters.get("objects", sampler.max_objects)
+        solved = success >= self.experiment.training.curriculum_threshold
+        if solved and objects < sampler.max_objects:
+            self._set_max_objects(objects + 1)
+            self.counters["best"] = -1.0
+
+    def _training_stage(self) -> dict[str, Any]:
+        """What this run has contributed to the weights so far."""
+        method = self.experiment.training.method
+        if method == "td3" and self.run_dir.read_history():  # it did not start from scratch
+            method = "td3 fine-tuning"
+        return {
+            "recipe": self.experiment.name,
+            "method": method,
+            "seed": self.experiment.seed,
+            "updates": self.components.agent.updates,
+            "env_steps": self.counters["env_steps"],
+            "minutes": round(self.counters["seconds"] / 60, 1),
+        }
+
+    def _save_weights(self, path: Path, evaluation: Evaluation) -> None:
+        """Write the agent and, in a second file, what else is needed to continue learning."""
+        agent = self.components.agent
+        meta: dict[str, Any] = {
+            "experiment": self.experiment.to_dict(),
+            "score": evaluation.summary(),
+            "history": [*self.run_dir.read_history(), self._training_stage()],
+        }
+        if agent.sensor is not None:
+            meta["encoder"] = encoder_reference(self.experiment.encoder, agent.sensor.encoder)
+        save(path, agent.acting_tensors(), meta)
+        if learning := agent.learning_tensors():
+            save(critics_file(path), learning, meta)
+
+
+class _Randomness:
+    """The random generator of exploration, as a part of a checkpoint."""
+
+    def __init__(self, components: Components) -> None:
+        self._components = components
+
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """State of the generator."""
+        return {}, {"rng": pack_rng(self._components.rng)}
+
+    def load_state_dict(self, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        del tensors
+        unpack_rng(self._components.rng, meta["rng"])

@@ -1,0 +1,215 @@
+"""The components of a training: environments, observers, agent, policies."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from jostle.agents.base import PixelSensor
+from jostle.agents.networks import ObservationSpec
+from jostle.agents.td3 import TD3Agent
+from jostle.core.checkpoint import CheckpointError
+from jostle.core.devices import resolve_device
+from jostle.core.entities import GRIPPER, POSITION
+from jostle.core.errors import require
+from jostle.core.protocols import Agent, Encoder, Observer, Policy
+from jostle.core.seeding import SeedTree
+from jostle.envs.vector import TabletopVectorEnv
+from jostle.evaluation.evaluate import Evaluation, evaluate
+from jostle.nets.config import NetConfig
+from jostle.replay.buffer import EpisodeBuffer
+from jostle.replay.sampler import HindsightSampler, RewardSpec
+from jostle.rewards.catalog import RewardContext, make_reward
+from jostle.rollout.collector import Collector
+from jostle.rollout.observer import StateObserver
+from jostle.rollout.pixel_observer import PixelObserver
+from jostle.rollout.policies import AgentPolicy
+from jostle.rollout.smorl import SubgoalObserver, SubgoalPolicy
+from jostle.rollout.table_projection import TableProjection
+from jostle.training.experiment import Experiment
+
+
+@dataclass
+class Components:
+    """What one training works with."""
+
+    collector: Collector
+    """Environments with their observers."""
+    buffer: EpisodeBuffer
+    """Replay buffer."""
+    sampler: HindsightSampler
+    """Batches with relabeled goals."""
+    agent: Agent
+    """Networks and their optimizers."""
+    rng: np.random.Generator
+    """Randomness of exploration."""
+    teacher: Policy | None = None
+    """Expert of 'td3-demos' or 'dagger'."""
+
+    @property
+    def env(self) -> TabletopVectorEnv:
+        """The training environments."""
+        return self.collector.env
+
+
+EVAL_SEED = 1_000_000
+"""First episode of evaluations during training: training itself never meets these seeds."""
+
+
+def make_env(
+    experiment: Experiment, num_envs: int, encoder: Encoder | None = None
+) -> TabletopVectorEnv:
+    """Environments of the experiment's task; images have the encoder's size."""
+    pixels: dict[str, Any] = {"obs_type": "both", "cameras": experiment.cameras}
+    if encoder is not None:
+        pixels["image_size"] = encoder.config.image_size
+    return TabletopVectorEnv(
+        num_envs,
+        experiment.task,
+        objects=experiment.objects,
+        autoreset_mode="Disabled",
+        threads=experiment.training.threads,
+        colors=experiment.colors,
+        **(pixels if experiment.encoder else {}),
+    )
+
+
+def make_observer(
+    net: NetConfig,
+    env: TabletopVectorEnv,
+    rng: np.random.Generator | None = None,
+    sensor: PixelSensor | None = None,
+    device: torch.device | None = None,
+    state_features: Literal["full", "paper"] = "full",
+) -> Observer:
+    """The observer that goes with a network, or with an encoder and its cameras."""
+    if sensor is not None:
+        projection = _table_projection(env, sensor) if net.table_xy else None
+        return PixelObserver(sensor.encoder, sensor.cameras, projection, device)
+    require(
+        not net.table_xy,
+        "table_xy projects images to the table; this agent reads true state. Train with "
+        "--no-table-xy.",
+    )
+    observer = SubgoalObserver if net.arch == "smorl" else StateObserver
+    return observer(env.state_reader, env.num_envs, rng, state_features)
+
+
+def make_sampler(
+    experiment: Experiment,
+    env: TabletopVectorEnv,
+    buffer: EpisodeBuffer,
+    observer: Observer,
+    privileged_observer: Observer | None = None,
+) -> HindsightSampler:
+    """The hindsight sampler with the experiment's reward."""
+    goal_spec = observer.goal_spec()
+    if experiment.hindsight.skip_fallen_goals:
+        require(
+            env.goal_metric.goal_type == "position",
+            f"{env.episode_sampler.task.name} asks for headings, which do not show whether an "
+            "object has fallen. Train with --no-skip-fallen-goals.",
+        )
+        goal_spec = replace(goal_spec, table_half_size=table_half_size(env))
+    config = experiment.td3
+    context = RewardContext(metric=env.goal_metric, farthest=env.state_reader.farthest)
+    reward = make_reward(experiment.training.reward, context)
+    return HindsightSampler(
+        buffer,
+        RewardSpec(reward, config.gamma, config.potential_baseline),
+        goal_spec,
+        experiment.hindsight,
+        SeedTree(experiment.seed).rng("memory"),
+        privileged_observer.goal_spec() if privileged_observer is not None else None,
+    )
+
+
+def make_agent(
+    experiment: Experiment,
+    observer: Observer,
+    privileged_observer: Observer | None = None,
+    sensor: PixelSensor | None = None,
+) -> TD3Agent:
+    """A new agent for what the observer shows; privileged critics have an observer of their own."""
+    spec = observation_spec(observer)
+    if privileged_observer is not None:
+        spec = replace(spec, critic=observation_spec(privileged_observer))
+    return TD3Agent(
+        experiment.net,
+        experiment.td3,
+        spec,
+        SeedTree(experiment.seed).integer("weights"),
+        sensor,
+        experiment.explore.eval_noise_std,
+        resolve_device(experiment.training.device),
+    )
+
+
+def make_policy(agent: Agent, env: TabletopVectorEnv, eval_noise: float | None = None) -> Policy:
+    """Let an agent act in an environment; `eval_noise` overrides its own evaluation noise."""
+    task, objects = env.episode_sampler.task.name, env.episode_sampler.max_objects
+    features: Literal["full", "paper"] = "full" if GRIPPER in agent.spec.layout else "paper"
+    observer = make_observer(agent.net, env, None, agent.sensor, agent.device, features)
+    if observer.layout.width != agent.spec.features:
+        raise CheckpointError(
+            f"This agent reads {agent.spec.features} features an entity; {task} has "
+            f"{observer.layout.width}. Was it trained on positions and asked for headings?"
+        )
+    if agent.net.arch == "mlp" and observer.state_shape != agent.spec.state:
+        raise CheckpointError(
+            f"An unstructured network cannot change its number of objects: it was trained with "
+            f"{agent.spec.goal[1]}, here are {objects}."
+        )
+    noise = agent.eval_noise_std if eval_noise is None else eval_noise
+    if isinstance(observer, SubgoalObserver):
+        return SubgoalPolicy(agent, observer, env.goal_metric, noise)
+    return AgentPolicy(agent, observer, noise)
+
+
+def evaluate_agent(
+    experiment: Experiment,
+    agent: Agent,
+    episodes: int,
+    seed: int = EVAL_SEED,
+    num_envs: int = 48,
+    max_objects: int | None = None,
+    eval_noise: float | None = None,
+) -> Evaluation:
+    """Evaluate an agent on its own task; `max_objects` bounds the number of objects."""
+    encoder = None if agent.sensor is None else agent.sensor.encoder
+    env = make_env(experiment, min(num_envs, max(episodes, 1)), encoder)
+    try:
+        if max_objects is not None:
+            env.limit_objects(max_objects)
+        policy = make_policy(agent, env, eval_noise)
+        return evaluate(env, policy, experiment.name, episodes, seed)
+    finally:
+        env.close()
+
+
+def table_half_size(env: TabletopVectorEnv) -> NDArray[np.float32]:
+    """Half the table's sides, (2,)."""
+    table = env.state_reader.table
+    return np.array([table.x / 2, table.y / 2], np.float32)
+
+
+def _table_projection(env: TabletopVectorEnv, sensor: PixelSensor) -> TableProjection:
+    """Know the cameras of an environment as they are before any variation."""
+    require(
+        POSITION in sensor.encoder.layout,
+        "Only particles have positions in an image that project to the table: use an encoder "
+        "'dlp', or --no-table-xy.",
+    )
+    cameras = {camera.name: camera for camera in env.episode_sampler.appearance.cameras}
+    return TableProjection(
+        [cameras.get(name) for name in sensor.cameras], sensor.encoder.config.image_size
+    )
+
+
+def observation_spec(observer: Observer) -> ObservationSpec:
+    """What an agent observes through an observer."""
+    return ObservationSpec(
+        state=observer.state_shape, goal=observer.goal_shape, layout=observer.layout
+    )

@@ -1,0 +1,172 @@
+"""Promotion of agents into the zoo: only weights better than the present ones are registered."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from jostle.core.checkpoint import load, save
+from jostle.core.errors import BadValueError, JostleError
+from jostle.core.profiler import time_summary
+from jostle.evaluation.compare import compare
+from jostle.evaluation.evaluate import Evaluation
+from jostle.evaluation.scores import digest, write_scores
+from jostle.reports.learning_curves import plot_learning_curves, read_learning_curve
+from jostle.runs.run_dir import RunDir, encoder_file
+from jostle.training.components import evaluate_agent
+from jostle.training.experiment import Experiment, read_experiment
+from jostle.training.load import load_agent
+from jostle.zoo.commands import train_command
+from jostle.zoo.encoders import find_encoder_by_hash
+from jostle.zoo.registry import (
+    WEIGHTS_DIR,
+    ModelEntry,
+    describe_history,
+    describe_methods,
+    registry,
+    write_card,
+)
+
+Log = Callable[[str], None]
+
+
+def promote_agent(
+    name: str,
+    run: RunDir,
+    log: Log,
+    zoo: Path = WEIGHTS_DIR,
+    episodes: int = 400,
+    weights: Path | None = None,
+) -> float:
+    """Register a run's weights as `name` if they are better than those the zoo has by that name.
+
+    Both are evaluated on the same episodes. `weights` are the run's best ones by default.
+
+    Returns:
+        The success rate of the better weights.
+    """
+    weights = weights or run_weights(run)
+    new = _evaluate(weights, episodes, zoo)
+    entry = registry(zoo).get(name)
+    if entry is not None:
+        old = _evaluate(entry.weights, episodes, zoo)
+        paired = compare(new, old)
+        log(f"{name}: {paired.verdict('new', 'old')}")
+        if paired.only_first <= paired.only_second:
+            return old.mean("success")
+    _register_run(name, run, weights, new, zoo)
+    log(f"{name}: registered, success {new.mean('success'):.3f}")
+    return new.mean("success")
+
+
+def run_weights(run: RunDir, final: bool = False, eval_noise: float | None = None) -> Path:
+    """Path of a run's best (or final) weights; with another evaluation noise, that of a copy.
+
+    Raises:
+        BadValueError: The run has no such weights yet.
+    """
+    weights = run.final if final else run.best
+    if not weights.exists():
+        missing = "The training is not finished" if final else "There is no evaluation yet"
+        raise BadValueError(f"{missing} in {run.path}: train a little longer.")
+    if eval_noise is None:
+        return weights
+    target = weights.with_stem(f"{weights.stem}-eval-noise")
+    write_eval_noise(weights, target, eval_noise)
+    return target
+
+
+def write_eval_noise(weights: Path, target: Path, std: float) -> Experiment:
+    """Write a copy of weights with evaluation noise of standard deviation `std`."""
+    tensors, meta = load(weights)
+    experiment = read_experiment(meta["experiment"])
+    changed = replace(experiment, explore=replace(experiment.explore, eval_noise_std=std))
+    save(target, tensors, meta | {"experiment": changed.to_dict()})
+    return changed
+
+
+def _evaluate(weights: Path, episodes: int, zoo: Path) -> Evaluation:
+    experiment, agent = load_agent(weights, partial(find_encoder_by_hash, zoo=zoo))
+    return evaluate_agent(experiment, agent, episodes, seed=0, num_envs=100)
+
+
+def _register_run(name: str, run: RunDir, weights: Path, score: Evaluation, zoo: Path) -> None:
+    """Write card, learning curve and weights into the zoo; the weights last, and atomically."""
+    zoo.mkdir(parents=True, exist_ok=True)
+    target = zoo / f"{name}.safetensors"
+    meta = load(weights)[1]
+    experiment = read_experiment(meta["experiment"])
+    profile = time_summary(run.rows())
+    source = "pixels" if experiment.encoder else "true state"
+    history = meta.get("history", [])
+    facts = {
+        "task": f"{score.task}, {score.objects} objects, {source}",
+        "method": describe_methods(history) or experiment.training.method,
+        "network": _network(experiment),
+        **score_facts(score),
+        "trained with": train_command(experiment),
+        "history": describe_history(history),
+        **({"time": profile} if profile else {}),
+        "provenance": json.loads((run.path / "provenance.json").read_text()),
+    }
+    colors = " --colors random" if experiment.colors == "random" else ""
+    count = f" --objects {experiment.objects}" if isinstance(experiment.objects, int) else ""
+    flags = f"--task {score.task}{count}{colors} --episodes {len(score.episodes)}"
+    notes = f"Evaluated with `jostle evaluate {name} {flags}`."
+    try:
+        curve = plot_learning_curves(
+            {name: read_learning_curve(run.metrics)}, target.with_suffix(".png")
+        )
+        notes += f"\n\n![success while training]({curve.name})"
+    except (ImportError, JostleError):  # the card is complete without the plot
+        pass
+    write_card(
+        ModelEntry(name, target, target.with_suffix(".md")),
+        f"{name}: {score.task} from {source}",
+        facts,
+        notes,
+    )
+    _copy_encoder(meta, run, target, zoo)
+    shutil.copyfile(weights, target.with_suffix(".part"))
+    register(name, target, experiment, score)
+
+
+def score_facts(score: Evaluation) -> dict[str, object]:
+    """Rows of a card that describe an evaluation."""
+    low, high = score.interval()
+    return {
+        "success": f"{score.mean('success'):.3f} [{low:.3f}, {high:.3f}]",
+        "success fraction": f"{score.mean('success_fraction'):.3f}",
+        "average distance": f"{score.mean('average_distance'):.4f}",
+        "episodes": f"{len(score.episodes)}, set {score.digest}",
+    }
+
+
+def register(name: str, target: Path, experiment: Experiment, score: Evaluation) -> None:
+    """Move `target`.part to `target`, and write the scores of these weights beside it."""
+    part = target.with_suffix(".part")
+    identity = {
+        "agent": name,
+        "weights": digest(part),
+        "requested_objects": experiment.objects,
+        "colors": experiment.colors,
+    }
+    write_scores(target.with_suffix(".json"), [{**score.summary(), **identity}])
+    part.replace(target)
+
+
+def _copy_encoder(meta: dict[str, Any], run: RunDir, target: Path, zoo: Path) -> None:
+    """Put the encoder of a pixel agent beside its weights, unless it is in the zoo."""
+    beside = encoder_file(target)
+    if "encoder" in meta and find_encoder_by_hash(meta["encoder"]["hash"], zoo) is None:
+        shutil.copyfile(run.encoder, beside)
+    else:
+        beside.unlink(missing_ok=True)
+
+
+def _network(experiment: Experiment) -> str:
+    critics = ", unstructured critics" if experiment.net.critic_arch != "same" else ""
+    return f"{experiment.net.arch}{critics}"

@@ -1,0 +1,122 @@
+"""Registry of the weights that come with the package, each with a model card."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jostle.core.catalog import suggest
+from jostle.core.errors import UnknownNameError
+
+WEIGHTS_DIR = Path(__file__).parent / "weights"
+"""Where the package keeps its weights and cards."""
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """One model: a file of weights and its card."""
+
+    name: str
+    """Name of the model."""
+    weights: Path
+    """The safetensors file."""
+    card: Path
+    """The model card: what the model is, how it was trained, how it scores."""
+
+    def headline(self) -> str:
+        """Title of the card, without markup."""
+        return self.card.read_text().splitlines()[0].lstrip("# ")
+
+    @property
+    def encoder(self) -> str | None:
+        """Kind of encoder that the weights are; None for agents, which may hold an encoder too."""
+        meta = read_meta(self.weights)
+        return None if "experiment" in meta else meta.get("encoder", {}).get("kind")
+
+    def size(self) -> int:
+        """Size of the weights in bytes."""
+        return self.weights.stat().st_size
+
+
+def registry(folder: Path = WEIGHTS_DIR) -> dict[str, ModelEntry]:
+    """All models, by name."""
+    beside = ("-critics", "-encoder")  # second files of agents
+    files = [
+        file for file in sorted(folder.glob("*.safetensors")) if not file.stem.endswith(beside)
+    ]
+    return {file.stem: ModelEntry(file.stem, file, file.with_suffix(".md")) for file in files}
+
+
+def agents(folder: Path = WEIGHTS_DIR) -> dict[str, ModelEntry]:
+    """All agents, by name."""
+    return {name: entry for name, entry in registry(folder).items() if entry.encoder is None}
+
+
+def encoders(folder: Path = WEIGHTS_DIR) -> dict[str, ModelEntry]:
+    """All encoders, by name."""
+    return {name: entry for name, entry in registry(folder).items() if entry.encoder is not None}
+
+
+def resolve_name(name: str, folder: Path = WEIGHTS_DIR) -> str:
+    """Name of the default agent of `task-obs`; other names stay as they are."""
+    index = folder / "index.json"
+    defaults: dict[str, str] = json.loads(index.read_text()) if index.is_file() else {}
+    return defaults.get(name, name)
+
+
+def find_entry(name: str, folder: Path = WEIGHTS_DIR) -> ModelEntry:
+    """Find a model by name; the error for an unknown one suggests the closest name."""
+    models, name = registry(folder), resolve_name(name, folder)
+    if name not in models:
+        raise UnknownNameError(f"The zoo has no '{name}'. {suggest(name, list(models))}")
+    return models[name]
+
+
+def write_card(entry: ModelEntry, title: str, facts: dict[str, object], notes: str) -> None:
+    """Write a model card: a title, a table of facts, and notes."""
+    rows = "\n".join(f"| {key} | {_cell(value)} |" for key, value in facts.items())
+    entry.card.write_text(f"# {title}\n\n| | |\n|---|---|\n{rows}\n\n{notes}\n")
+
+
+def update_card(entry: ModelEntry, facts: dict[str, object]) -> None:
+    """Set facts of an existing card: replace their rows, or append new ones to the table."""
+    lines = entry.card.read_text().splitlines()
+    for key, value in facts.items():
+        row, head = f"| {key} | {_cell(value)} |", f"| {key} |"
+        matches = [index for index, line in enumerate(lines) if line.startswith(head)]
+        if matches:
+            lines[matches[0]] = row
+        else:
+            last = max(index for index, line in enumerate(lines) if line.startswith("| "))
+            lines.insert(last + 1, row)
+    entry.card.write_text("\n".join(lines) + "\n")
+
+
+def read_meta(weights: Path) -> dict[str, Any]:
+    """Metadata in the header of a weights file, read without torch; empty if it is unreadable."""
+    try:
+        with weights.open("rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        meta: dict[str, Any] = json.loads(header["__metadata__"]["meta"])
+    except (OSError, ValueError, KeyError, MemoryError, OverflowError):
+        return {}  # loading the file will raise an error that says what is wrong
+    return meta
+
+
+def _cell(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def describe_methods(history: Sequence[dict[str, Any]]) -> str:
+    """List the training methods of an agent's history in order, each once."""
+    return ", then ".join(dict.fromkeys(stage["method"] for stage in history))
+
+
+def describe_history(history: Sequence[dict[str, Any]]) -> str:
+    """Describe the training stages of an agent in one table cell."""
+    return ", then ".join(
+        f"`{stage['recipe']}` (method {stage['method']}, seed {stage['seed']}): "
+        f"{stage['updates']:,} updates, {stage['minutes']:.0f} min"
+        for stage in history
+    )

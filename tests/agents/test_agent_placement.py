@@ -1,0 +1,98 @@
+"""Agents learn on any device: batches move there, and no tensor is left behind on the CPU.
+
+There need not be a GPU: under `FakeTensorMode` on the device `meta`, an operation that mixes
+devices raises an error.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+
+from jostle.agents.config import TD3Config  # noqa: E402
+from jostle.agents.networks import ObservationSpec  # noqa: E402
+from jostle.agents.td3 import TD3Agent  # noqa: E402
+from jostle.core.entities import Entities, EntityLayout  # noqa: E402
+from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET  # noqa: E402
+from jostle.replay.batch import Batch, GoalTransition, Potential  # noqa: E402
+
+META, BATCH = torch.device("meta"), 6
+STATE = EntityLayout((("position", 2), ("height", 1), ("gripper", 1), ("object_id", 12)))
+PARTICLES = EntityLayout((("position", 2), ("scale", 2), ("features", 4), ("table_xy", 2)))
+EVERYTHING = TD3Config(
+    bc_weight=1.0, self_imitation_weight=2.0, potential_baseline=True, max_grad_norm=1.0,
+    target_update="actor-step", policy_delay=1,
+)  # fmt: skip
+
+
+def spec(layout, views, count, goals):
+    width = layout.width
+    return ObservationSpec(state=(views, count, width), goal=(views, goals, width), layout=layout)
+
+
+STATE_SPEC, PIXEL_SPEC = spec(STATE, 1, 4, 3), spec(PARTICLES, 2, 24, 24)
+CASES = {
+    "td3, paper": (PAPER_NET, TD3Config(), STATE_SPEC),
+    "td3, fast, every loss": (FAST_NET, EVERYTHING, STATE_SPEC),
+    "td3, unstructured critics": (replace(FAST_NET, critic_arch="mlp"), EVERYTHING, STATE_SPEC),
+    "td3, mlp": (MLP_NET, EVERYTHING, STATE_SPEC),
+    "td3, smorl": (SMORL_NET, EVERYTHING, spec(STATE, 1, 4, 1)),
+    "td3 from pixels": (replace(FAST_NET, table_xy=True), EVERYTHING, PIXEL_SPEC),
+    "td3-privileged": (
+        replace(FAST_NET, table_xy=True), EVERYTHING, replace(PIXEL_SPEC, critic=STATE_SPEC),
+    ),
+}  # fmt: skip
+
+
+def entities(shape):
+    values = torch.zeros(BATCH, *shape)
+    return Entities(values, torch.ones(BATCH, *shape[:2], dtype=torch.bool))
+
+
+def transition(seen):
+    return GoalTransition(entities(seen.state), entities(seen.goal), entities(seen.state))
+
+
+def make_agent(net, config, seen):
+    """An agent on the device; fake modules cannot be moved, so it is built there."""
+    with META:
+        return TD3Agent(net, config, seen, seed=0, device=META)
+
+
+def make_batch(seen):
+    """A batch on the CPU, as the sampler makes it."""
+    actor = transition(seen)
+    critic = actor if seen.critic is None else transition(seen.critic)
+    numbers = torch.zeros(BATCH)
+    return Batch(
+        actor, critic, torch.zeros(BATCH, 3), numbers, numbers, Potential(numbers, numbers)
+    )
+
+
+@pytest.fixture(autouse=True)
+def copies_share_the_fake_mode(monkeypatch):
+    """Target networks are deep copies; a copied mode would not mix with the original."""
+    monkeypatch.setattr(FakeTensorMode, "__deepcopy__", lambda self, memo: self, raising=False)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_updates_run_wholly_on_the_agents_device(case):
+    net, config, seen = CASES[case]
+    with FakeTensorMode():
+        agent = make_agent(net, config, seen)
+        for _ in range(2):
+            log = agent.update(make_batch(seen))
+        agent.end_iteration()
+        assert {value.device for value in log.values()} == {META}
+        assert {p.device for p in agent.target_critics.parameters()} == {META}
+
+
+def test_a_tensor_left_on_the_cpu_would_be_noticed():
+    with FakeTensorMode():
+        agent = make_agent(FAST_NET, EVERYTHING, STATE_SPEC)
+        agent.normalizer.mean = agent.normalizer.mean.to("cpu")
+        with pytest.raises(RuntimeError, match="device"):
+            agent.update(make_batch(STATE_SPEC))

@@ -1,0 +1,72 @@
+"""Schedules of a training: numbers of objects, and step sizes."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from experiments import DAGGER, quiet, tiny  # noqa: E402
+from jostle.core.errors import BadValueError  # noqa: E402
+from jostle.training.start import resume_run, start_run  # noqa: E402
+
+
+def numbers_of_objects(trainer) -> np.ndarray:
+    """How many goals each stored episode has, (E,)."""
+    return trainer.components.buffer.view().actor.goal.visible.sum((1, 2))
+
+
+def test_a_changing_number_of_objects_is_stored_with_masks(tmp_path):
+    trainer = start_run(tiny("cubes", DAGGER, horizon=10), tmp_path / "run", quiet)
+    for _ in range(3):
+        trainer.iterate()
+    actor, counts = trainer.components.buffer.view().actor, numbers_of_objects(trainer)
+    assert set(counts.tolist()) == {1, 2, 3}
+    np.testing.assert_array_equal(actor.states.visible[:, 0].sum((1, 2)), counts + 1)
+    assert (actor.goal.values[~actor.goal.visible] == 0).all()
+
+
+def test_a_curriculum_adds_an_object_whenever_the_present_number_is_solved(tmp_path):
+    experiment = tiny("cubes", DAGGER, horizon=10, curriculum=True, curriculum_threshold=0.5)
+    trainer = start_run(experiment, tmp_path / "run", quiet)
+    trainer.iterate()
+    assert numbers_of_objects(trainer).max() == 1
+    trainer._advance_curriculum(0.4)
+    assert trainer.counters["objects"] == 1
+    trainer._advance_curriculum(0.6)
+    assert trainer.counters["objects"] == 2
+    for _ in range(3):
+        trainer.iterate()
+    assert numbers_of_objects(trainer).max() == 2
+    trainer.save()
+
+    resumed = resume_run(tmp_path / "run", quiet)
+    assert resumed.components.env.episode_sampler.object_limit == 2
+    resumed._advance_curriculum(1.0)
+    resumed._advance_curriculum(1.0)
+    assert resumed.counters["objects"] == 3
+
+
+def test_a_curriculum_needs_a_range_of_objects():
+    with pytest.raises(BadValueError, match="range of objects"):
+        tiny("three-cubes", DAGGER, curriculum=True)
+
+
+def test_step_sizes_rise_and_fall(tmp_path):
+    experiment = tiny(lr_warmup_updates=10, lr_decay_fraction=0.5)
+    trainer = start_run(experiment, tmp_path / "run", quiet)
+    agent, total = trainer.components.agent, experiment.training.env_steps
+
+    def lr_scale(updates: int, steps: float) -> float:
+        agent.updates, trainer.counters["env_steps"] = updates, int(steps)
+        trainer.update_lr()
+        (actor,), (critic,) = (
+            agent.actor_optimizer.param_groups,
+            agent.critic_optimizer.param_groups,
+        )
+        assert actor["lr"] == critic["lr"]
+        return actor["lr"] / experiment.td3.lr
+
+    assert lr_scale(0, 0) == pytest.approx(0.1)
+    assert lr_scale(100, total * 0.5) == pytest.approx(1.0)
+    assert lr_scale(100, total * 0.75) == pytest.approx(0.5)
+    assert lr_scale(100, total) == pytest.approx(0.05)
