@@ -65,7 +65,25 @@ def test_environments_start_without_torch_matplotlib_or_imageio():
     assert answer.stdout.strip() == "[]"
 
 
-def test_python_examples_in_the_docs_run(tmp_path, monkeypatch):
+@pytest.fixture
+def registries_are_restored(monkeypatch):
+    """Examples register tasks, methods and rewards; other tests must not meet them."""
+    pytest.importorskip("torch")
+    import gymnasium
+
+    from jostle.encoders.catalog import ENCODERS
+    from jostle.rewards.catalog import REWARDS
+    from jostle.training.methods import METHODS
+
+    for registry in (TASKS, ENCODERS, METHODS, REWARDS):
+        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+    known = set(gymnasium.registry)
+    yield
+    for name in set(gymnasium.registry) - known:
+        gymnasium.registry.pop(name)
+
+
+def test_python_examples_in_the_docs_run(tmp_path, monkeypatch, registries_are_restored):
     monkeypatch.chdir(tmp_path)
     blocks = 0
     for page in PAGES:

@@ -248,3 +248,38 @@ def test_an_old_preset_is_answered_with_its_flags(tmp_path):
     answer = jostle("train", "one-cube-pixels-distill", cwd=tmp_path)
     assert answer.returncode == 2
     assert "jostle train one-cube --obs pixels --method dagger" in answer.stderr
+
+
+def test_a_trained_agent_is_evaluated_on_its_own_task(tmp_path):
+    answer = jostle("evaluate", "one-cube-state", "--episodes", "2", cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    assert "OneCube" in answer.stdout
+    assert "ThreeCubes" not in answer.stdout
+
+
+def test_all_names_are_checked_before_anything_is_evaluated(tmp_path):
+    words = ("evaluate", "random", "three-cubes-stat", "--task", "OneCube", "--out", "results/one")
+    answer = jostle(*words, cwd=tmp_path)
+    assert answer.returncode == 2
+    assert "Did you mean" in answer.stderr
+    assert not (tmp_path / "results").exists()
+    answer = jostle("evaluate", "random", "--compare", "--task", "OneCube", cwd=tmp_path)
+    assert "name two agents" in answer.stderr
+    answer = jostle("evaluate", cwd=tmp_path)
+    assert answer.returncode == 2
+
+
+def test_a_policy_of_ones_own_is_evaluated(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "class Still:\n"
+        "    def act(self, observation):\n"
+        "        return np.zeros((len(observation['desired_goal']), 3), np.float32)\n"
+    )
+    words = ("--task", "OneCube", "--episodes", "2")
+    answer = jostle("evaluate", "mine:Still", *words, cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    assert "mine:Still" in answer.stdout
+    answer = jostle("evaluate", "mine:Stil", *words, cwd=tmp_path)
+    assert answer.returncode == 2
+    assert "does not give a policy" in answer.stderr

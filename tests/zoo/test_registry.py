@@ -42,7 +42,17 @@ def test_agents_load_and_act(name):
     assert make_policy(agent, env).act(observation).shape == (2, 3)
 
 
-@pytest.mark.parametrize("name", agents())
+QUICK = ("one-cube-pixels-dagger", "push-t-pixels-dagger", "adjacent-goals-pixels-td3-privileged")
+"""Pixel agents whose cards are checked at every run; those of the others are by 'make slow'."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if "state" in name or name in QUICK else pytest.param(name, marks=pytest.mark.slow)
+        for name in agents()
+    ],
+)
 def test_agents_perform_as_their_cards_say(name):
     agent, env = load_with_env(name, 40)
     stated = re.search(r"\| success \| ([0-9.]+) \[", registry()[name].card.read_text())

@@ -87,6 +87,7 @@ def run(argv: list[str]) -> None:
         if cache_file is not None:
             write_scores(cache_file, [row for row in results if not row.get("pending")])
         write_results(config.out, text, evaluations)
+        print(f"written: {config.out.with_suffix('.md')}, {config.out.with_suffix('.jsonl')}")
 
 
 def _result(

@@ -23,7 +23,7 @@ class EvalJob:
     task: str
     episodes: int
     num_envs: int
-    objects: int | None = None
+    objects: int | tuple[int, int] | None = None
     seed: int = 0
     colors: str = "fixed"
 
@@ -68,4 +68,3 @@ def write_results(out: Path, page: str, evaluations: Sequence[Evaluation]) -> No
             head = {"task": result.task, "agent": result.agent, "objects": result.objects}
             for row in result.rows():
                 file.write(json.dumps({**head, **row}) + "\n")
-    print(f"written: {out.with_suffix('.md')}, {out.with_suffix('.jsonl')}")

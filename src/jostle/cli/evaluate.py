@@ -1,6 +1,6 @@
 """`jostle evaluate`: the paper's five metrics of an agent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from jostle.evaluation.compare import compare
 from jostle.evaluation.evaluate import Evaluation
 from jostle.reports.tables import evaluation_table
 from jostle.tasks.catalog import TASKS
+from jostle.zoo.agents import check_agent_name, own_task
 
 _SUITE = (
     ("OneCube", None), ("TwoCubes", None), ("ThreeCubes", None), ("SixCubes", None),
@@ -28,9 +29,11 @@ class EvaluateConfig:
     """Evaluate agents on fixed episodes: seeds 0, 1, 2, ... and the paper's episode lengths."""
 
     agents: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Agents: oracle, random, names of the zoo, run directories or weights files."""
-    task: str = "all"
-    """A task, or 'all' for one row per task of the suite."""
+    """Agents: oracle, random, names of the zoo, run directories, weights files, or module:Policy
+    for a class of your own with act(observation)."""
+    task: str = "own"
+    """A task; 'own' for each trained agent's own task; 'all' for one row per task of the suite.
+    Agents without a task of their own are evaluated on the suite."""
     objects: int | None = None
     """Number of objects; the task's own number by default."""
     colors: Literal["fixed", "random"] = "fixed"
@@ -51,41 +54,80 @@ class EvaluateConfig:
     estimator_frames: Path | None = None
     """Frames with ground truth to fit the state estimator on; --state-estimator needs them."""
     out: Path | None = None
-    """Write OUT.md, and OUT.jsonl with one line per episode, e.g. --out results/oracle."""
+    """Write OUT.md, and OUT.jsonl with one line per episode, e.g. --out results/oracle. Both are
+    written anew after every row, so that an interrupted evaluation keeps its rows."""
 
 
 def run(argv: list[str]) -> None:
     """Evaluate, print the table, and write it with --out."""
     config = tyro.cli(EvaluateConfig, prog="jostle evaluate", args=argv)
-    tasks = _SUITE if config.task == "all" else ((TASKS[config.task].name, config.objects),)
+    jobs = _jobs(config)
     evaluators, notes = _evaluators(config)
-    # One row per task, agent and evaluator
-    results = [
-        evaluator(
-            EvalJob(
-                agent=agent,
-                task=task,
-                objects=objects,
-                episodes=config.episodes,
-                seed=config.seed,
-                num_envs=config.num_envs,
-                colors=config.colors,
-            )
-        )
-        for task, objects in tasks
-        for agent in config.agents
-        for evaluator in evaluators
-    ]
-    command = f"jostle evaluate {' '.join(argv)}"
-    text = "\n".join((evaluation_table([result.summary() for result in results]), *notes))
-    print(text)
+    results: list[Evaluation] = []
+    head = f"Made by `jostle evaluate {' '.join(argv)}`.\n\n"
+
+    # One row per job and evaluator; what is done is kept
+    try:
+        for job in jobs:
+            for evaluator in evaluators:
+                results.append(evaluator(job))
+                if config.out is not None:
+                    write_results(config.out, head + _table(results, notes), results)
+    finally:
+        if results:
+            print(_table(results, notes))
+        if results and config.out is not None:
+            print(f"written: {config.out.with_suffix('.md')}, {config.out.with_suffix('.jsonl')}")
+
     # Paired comparison of the first two rows of each task
-    rows_per_task = len(config.agents) * len(evaluators)
-    if config.compare and rows_per_task >= 2:
-        for first, second in zip(results[::rows_per_task], results[1::rows_per_task], strict=True):
+    if config.compare:
+        for task in dict.fromkeys((result.task, result.objects) for result in results):
+            first, second = [row for row in results if (row.task, row.objects) == task][:2]
             print(f"{first.task}: {compare(first, second).verdict(first.agent, second.agent)}")
-    if config.out is not None:
-        write_results(config.out, f"Made by `{command}`.\n\n{text}", results)
+
+
+def _table(results: list[Evaluation], notes: list[str]) -> str:
+    return "\n".join((evaluation_table([result.summary() for result in results]), *notes))
+
+
+def _jobs(config: EvaluateConfig) -> list[EvalJob]:
+    """What to evaluate, task after task; all names are checked before anything runs."""
+    require(len(config.agents) > 0, "Name at least one agent, such as three-cubes-state or oracle.")
+    require(
+        not config.compare or len(config.agents) * max(len(config.eval_noise), 1) >= 2,
+        "--compare pairs the first two rows of a task: name two agents, or two --eval-noise.",
+    )
+    tasks: dict[tuple[str, int | tuple[int, int] | None], list[str]] = {}
+    for agent in config.agents:
+        check_agent_name(agent)
+        for task in _tasks(config, agent):
+            tasks.setdefault(task, []).append(agent)
+    return [
+        EvalJob(
+            agent=agent,
+            task=task,
+            objects=objects,
+            episodes=config.episodes,
+            seed=config.seed,
+            num_envs=config.num_envs,
+            colors=config.colors,
+        )
+        for (task, objects), agents in tasks.items()
+        for agent in agents
+    ]
+
+
+def _tasks(
+    config: EvaluateConfig, agent: str
+) -> Sequence[tuple[str, int | tuple[int, int] | None]]:
+    """Tasks and numbers of objects on which an agent is evaluated."""
+    if config.task == "own":
+        own = own_task(agent)
+        if own is not None:
+            return ((own[0], config.objects or own[1]),)
+    if config.task in ("own", "all"):
+        return _SUITE
+    return ((TASKS[config.task].name, config.objects),)
 
 
 def _evaluators(config: EvaluateConfig) -> tuple[list[Evaluator], list[str]]:
@@ -98,7 +140,7 @@ def _evaluators(config: EvaluateConfig) -> tuple[list[Evaluator], list[str]]:
     from jostle.cli.state_estimation import EstimatedStateEvaluator
 
     require(
-        config.task != "all",
+        config.task not in ("own", "all"),
         "A state estimator knows the colors of one task: name the task with --task.",
     )
     require(len(evaluators) == 1, "With --state-estimator, give at most one --eval-noise.")

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jostle.core.catalog import Catalog, suggest
+from jostle.core.catalog import Catalog, Registry, suggest
 from jostle.core.errors import BadValueError, UnknownNameError, require
 from jostle.core.protocols import Encoder
 from jostle.encoders.dlp import DLP
@@ -31,7 +31,7 @@ class EncoderSpec:
     """Named configs."""
 
 
-ENCODERS: Catalog[EncoderSpec] = Catalog(
+ENCODERS: Registry[EncoderSpec] = Registry(
     "encoder",
     {
         "dlp": EncoderSpec(

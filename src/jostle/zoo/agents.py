@@ -1,10 +1,12 @@
 """Loading agents by name: a scripted policy, a zoo model, a run directory or a weights file."""
 
+import importlib
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jostle.core.catalog import suggest
-from jostle.core.errors import UnknownNameError
+from jostle.core.errors import BadValueError, UnknownNameError
 from jostle.core.protocols import Agent, Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
@@ -45,6 +47,9 @@ def required_env_kwargs(name: str) -> dict[str, Any]:
     """Environment options that an agent needs: pixel agents need their cameras and image size."""
     if name in SCRIPTED:
         return {}
+    if _is_class(name):
+        kwargs: dict[str, Any] = getattr(_make_policy_object(name), "env_kwargs", {})
+        return kwargs
     meta = read_meta(find_weights_file(name))
     if "encoder" not in meta:
         return {}
@@ -63,10 +68,47 @@ def load_zoo_agent(name: str) -> "tuple[Experiment, Agent]":
     return load_agent(find_weights(name), find_encoder_by_hash)
 
 
+def check_agent_name(name: str) -> None:
+    """Raise an error for a name that no agent has, before anything runs."""
+    if name not in SCRIPTED and not _is_class(name):
+        find_weights_file(name)
+
+
+def own_task(name: str) -> tuple[str, int | tuple[int, int] | None] | None:
+    """Task and number of objects that an agent was trained on; None for scripts and classes."""
+    if name in SCRIPTED or _is_class(name):
+        return None
+    experiment = read_meta(find_weights_file(name)).get("experiment")
+    if experiment is None:
+        return None
+    objects = experiment["objects"]
+    return experiment["task"], tuple(objects) if isinstance(objects, list) else objects
+
+
+def _is_class(name: str) -> bool:
+    """Whether a name is that of a Python class, such as my_package.policies:Pusher."""
+    return re.fullmatch(r"[\w.]+:\w+", name) is not None
+
+
+def _make_policy_object(name: str) -> Policy:
+    """Import a class by its name and instantiate it."""
+    module, _, attribute = name.partition(":")
+    try:
+        policy = getattr(importlib.import_module(module), attribute)()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise BadValueError(f"'{name}' does not give a policy: {error}.") from error
+    if not hasattr(policy, "act"):
+        raise BadValueError(f"'{name}' is no policy: it has no act(observation).")
+    made: Policy = policy
+    return made
+
+
 def load_policy(name: str, env: TabletopVectorEnv, eval_noise: float | None = None) -> Policy:
     """Load an agent as a policy for `env`; `eval_noise` overrides its evaluation noise."""
     if name in SCRIPTED:
         return SCRIPTED[name](env.episode_sampler.task)
+    if _is_class(name):
+        return _make_policy_object(name)
     from jostle.training.components import make_policy
 
     return make_policy(load_zoo_agent(name)[1], env, eval_noise)

@@ -1,0 +1,116 @@
+"""Evaluation of any policy on fixed episodes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.api.agent import LoadedAgent, load_agent
+from jostle.core.errors import BadValueError
+from jostle.core.protocols import Policy
+from jostle.envs.vector import TabletopVectorEnv
+from jostle.evaluation import evaluate as evaluation
+from jostle.oracles.catalog import SCRIPTED
+from jostle.tasks.catalog import TASKS
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """Episodes of one agent on one task."""
+
+    evaluation: evaluation.Evaluation
+
+    @property
+    def success(self) -> float:
+        """Fraction of episodes that end with every object at its goal."""
+        return self.evaluation.mean("success")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % Wilson interval of the success."""
+        return self.evaluation.interval()
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Means of the paper's five metrics, and what was evaluated."""
+        return self.evaluation.summary()
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per episode."""
+        return self.evaluation.rows()
+
+    def to_pandas(self) -> Any:
+        """One row per episode as a data frame; needs pandas."""
+        import pandas
+
+        return pandas.DataFrame(self.rows)
+
+
+class _Predicts:
+    """A Stable-Baselines3 model as a policy."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def act(self, observation: Any) -> NDArray[np.float32]:
+        actions: NDArray[np.float32] = self._model.predict(observation, deterministic=True)[0]
+        return actions
+
+
+def evaluate(
+    agent: Any,
+    task: str | None = None,
+    episodes: int = 100,
+    seed: int = 0,
+    num_envs: int = 50,
+    eval_noise: float | None = None,
+    **env_kwargs: Any,
+) -> EvaluationResult:
+    """Evaluate an agent on the episodes with seeds `seed`, `seed + 1`, ...
+
+    Args:
+        agent: A loaded agent or its name, `oracle`, `random`, anything with `act(observation)` for
+            a batch of observations, or a model of Stable-Baselines3.
+        task: Name of a task; a loaded agent's own by default.
+        episodes: Number of episodes.
+        seed: Seed of the first one.
+        num_envs: Episodes that run at once.
+        eval_noise: Standard deviation of the evaluation noise instead of a loaded agent's own.
+        env_kwargs: Options of the environment, such as `objects=6` or `colors="random"`.
+    """
+    if isinstance(agent, str) and agent not in SCRIPTED:
+        agent = load_agent(agent)
+    if task is None:
+        if not isinstance(agent, LoadedAgent):
+            raise BadValueError("Name the task: only a loaded agent has one of its own.")
+        task = agent.task
+        env_kwargs = {"objects": agent.experiment.objects, **env_kwargs}
+    needed = agent.env_kwargs if isinstance(agent, LoadedAgent) else {}
+    num_envs = min(num_envs, max(episodes, 1))
+    options = {**needed, **env_kwargs, "autoreset_mode": "Disabled"}
+    env = TabletopVectorEnv(num_envs, TASKS[task].name, **options)
+    try:
+        policy, name = _policy(agent, env, eval_noise)
+        return EvaluationResult(evaluation.evaluate(env, policy, name, episodes, seed))
+    finally:
+        env.close()
+
+
+def _policy(agent: Any, env: TabletopVectorEnv, eval_noise: float | None) -> tuple[Policy, str]:
+    """A policy for an environment, and its name."""
+    if isinstance(agent, LoadedAgent):
+        return agent.policy(env, eval_noise), agent.name
+    if eval_noise is not None:
+        raise BadValueError("Evaluation noise is for agents of this package.")
+    if isinstance(agent, str):
+        return SCRIPTED[agent](env.episode_sampler.task), agent
+    if hasattr(agent, "act"):
+        return agent, type(agent).__name__
+    if hasattr(agent, "predict"):
+        return _Predicts(agent), type(agent).__name__
+    raise BadValueError(
+        f"A {type(agent).__name__} is no policy: it needs act(observation), which gives one action "
+        "per environment, or predict(observation) as in Stable-Baselines3."
+    )

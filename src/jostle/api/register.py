@@ -1,0 +1,49 @@
+"""Tasks, encoders, methods and rewards of your own."""
+
+from jostle.core.errors import BadValueError
+from jostle.encoders.catalog import ENCODERS, EncoderSpec
+from jostle.envs.register import register_all
+from jostle.rewards.catalog import REWARDS, MakeReward
+from jostle.tasks.catalog import TASKS
+from jostle.tasks.task import Task
+from jostle.training.methods import METHODS, Method
+
+
+def register_task(task: Task) -> None:
+    """Add a task: `gymnasium.make("jostle/NAME-v0")`, `jostle train NAME`, evaluations know it."""
+    if not isinstance(task, Task):
+        raise BadValueError(
+            f"A task is a jostle.tasks.task.Task, such as a subclass with its own sample_goal; "
+            f"this is a {type(task).__name__}."
+        )
+    TASKS.register(task.name, task)
+    register_all()
+
+
+def register_encoder(kind: str, spec: EncoderSpec) -> None:
+    """Add a kind of encoder: `jostle pretrain KIND` and files of encoders know it."""
+    if not isinstance(spec, EncoderSpec):
+        raise BadValueError(
+            f"An encoder is registered by an EncoderSpec (model, config, presets), not by a "
+            f"{type(spec).__name__}."
+        )
+    missing = [
+        part
+        for part in ("encode", "reconstruct", "init_from_data", "loss", "shape", "layout")
+        if not hasattr(spec.model, part)
+    ]
+    if missing:
+        raise BadValueError(
+            f"The encoder '{kind}' lacks {', '.join(missing)} (jostle.core.protocols.Encoder)."
+        )
+    ENCODERS.register(kind, spec)
+
+
+def register_method(name: str, method: Method) -> None:
+    """Add a method: `jostle train TASK --method NAME` knows it."""
+    METHODS.register(name, method)
+
+
+def register_reward(name: str, make: MakeReward) -> None:
+    """Add a reward: `jostle train TASK --reward NAME` knows it."""
+    REWARDS.register(name, make)
