@@ -125,7 +125,7 @@ def sb3_sample(components: Components, batch_size: int) -> Callable[[], Any]:
     from stable_baselines3.common.vec_env import DummyVecEnv
     from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 
-    stored, metric = components.buffer.view(), components.env.goal_metric
+    stored, compute_reward = components.buffer.view(), components.env.reward.total
     episodes, steps = stored.actions.shape[:2]
     states = stored.actor.states.values.reshape(episodes, steps + 1, -1)
     spaces = {
@@ -141,7 +141,7 @@ def sb3_sample(components: Components, batch_size: int) -> Callable[[], Any]:
         action_space = gym.spaces.Box(-1.0, 1.0, (3,), np.float32)
 
         def compute_reward(self, achieved: Any, desired: Any, info: Any) -> Any:
-            return metric.reward(achieved, desired)
+            return compute_reward(achieved, desired)
 
     def observation(e: int, t: int) -> dict[str, Any]:
         return {
@@ -156,7 +156,7 @@ def sb3_sample(components: Components, batch_size: int) -> Callable[[], Any]:
     )  # fmt: skip
     for e in range(episodes):
         for t in range(steps):
-            reward = metric.reward(stored.achieved[e, t + 1][None], stored.desired[e][None])
+            reward = compute_reward(stored.achieved[e, t + 1][None], stored.desired[e][None])
             done = np.array([t == steps - 1])
             action = stored.actions[e, t][None]
             buffer.add(observation(e, t), observation(e, t + 1), action, reward, done, [{}])

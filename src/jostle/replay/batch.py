@@ -62,14 +62,19 @@ class Batch(NamedTuple):
 
 
 def gather_steps(values: NDArray[Any], episode: Index, step: Index) -> NDArray[Any]:
-    """Pick one step of one episode per sample: (B, ...) of (E, T, ...).
+    """Pick one step of one episode per sample: (B, ...) of (E, T, ...)."""
+    return take_rows(values, episode * values.shape[1] + step)
 
-    `take` of flat rows is several times faster than two indices.
+
+def take_rows(values: NDArray[Any], rows: Index) -> NDArray[Any]:
+    """Pick (B, ...) of (E, T, ...) by rows that count through all episodes.
+
+    `take` is several times faster than two indices.
     """
-    rows = episode * values.shape[1] + step
     return values.reshape(-1, *values.shape[2:]).take(rows, axis=0)
 
 
 def gather_entities(entities: Entities, episode: Index, step: Index) -> Entities:
     """Pick the entities of one step of one episode per sample."""
-    return entities.map(lambda values: gather_steps(values, episode, step))
+    rows = episode * entities.values.shape[1] + step
+    return entities.map(lambda values: take_rows(values, rows))

@@ -21,6 +21,7 @@ class EpisodeBuffer:
         self.capacity = capacity
         self.size = self._next = 0
         self._arrays: dict[str, NDArray[Any]] = {}
+        self._view: Episodes | None = None
 
     def add(self, episodes: Episodes) -> None:
         """Store finished episodes."""
@@ -47,11 +48,14 @@ class EpisodeBuffer:
             self._arrays[name][slots] = values
         self._next = int((self._next + len(episodes)) % self.capacity)
         self.size = min(self.capacity, self.size + len(episodes))
+        self._view = None
 
     def view(self) -> Episodes:
         """All stored episodes, without copying."""
         require(self.size > 0, "The replay buffer is empty.")
-        return Episodes.from_arrays(self._stored())
+        if self._view is None:
+            self._view = Episodes.from_arrays(self._stored())
+        return self._view
 
     @property
     def bytes_per_transition(self) -> float:
@@ -70,7 +74,7 @@ class EpisodeBuffer:
         self.size, self._next = 0, 0
         if tensors:
             self.add(Episodes.from_arrays({name: x.numpy() for name, x in tensors.items()}))
-        self.size, self._next = meta["size"], meta["next"]
+        self.size, self._next, self._view = meta["size"], meta["next"], None
 
     def _stored(self) -> dict[str, NDArray[Any]]:
         return {name: values[: self.size] for name, values in self._arrays.items()}
