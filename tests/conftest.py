@@ -1,5 +1,7 @@
 """Shared fixtures."""
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,22 @@ from jostle.envs.vector import TabletopVectorEnv
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def environments_are_closed(monkeypatch):
+    """Close what a test leaves open: open renderers of many tests add up to gigabytes."""
+    opened: weakref.WeakSet[TabletopVectorEnv] = weakref.WeakSet()
+    build = TabletopVectorEnv.__init__
+
+    def record(self, *args, **kwargs):
+        build(self, *args, **kwargs)
+        opened.add(self)
+
+    monkeypatch.setattr(TabletopVectorEnv, "__init__", record)
+    yield
+    for env in list(opened):
+        env.close()
 
 
 @pytest.fixture

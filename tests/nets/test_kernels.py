@@ -147,10 +147,10 @@ def true_state(features: int, goals: int = 3) -> tuple[Entities, Entities]:
     )
 
 
-def particles(features: int, goals: int = 24) -> tuple[Entities, Entities]:
+def particles(features: int, goals: int = 14) -> tuple[Entities, Entities]:
     """Two views of particles, some of them visible; one state and one goal are empty."""
-    state = random_sets((140, 2, 24), features, visible=0.35)
-    goal = random_sets((140, 2, goals), features, visible=0.4, seed=1)
+    state = random_sets((140, 2, 14), features, visible=0.55)
+    goal = random_sets((140, 2, goals), features, visible=0.6, seed=1)
     state.visible[3] = False
     goal.visible[5] = False
     return state, goal
@@ -172,7 +172,7 @@ def mlp(net: NetConfig, inputs):
     return MLPActor(net, size, 3), MLPCritic(net, size, 16, 3)
 
 
-TABLE = replace(FAST_NET, table_xy=True, embed_mlp=(16,), num_layers=2)
+TABLE = replace(FAST_NET, table_xy=True, embed_mlp=(16,))
 POSITIONED = replace(FAST_NET, action_token_position=True)
 APART = replace(PAPER_NET, action_entity=False, goal_conditioning=False)
 CASES = {

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
@@ -147,3 +148,10 @@ def test_experiments_survive_json():
             assert again == experiment
     with pytest.raises(KeyError, match="Did you mean 'gamma'"):
         read_experiment({**tiny().to_dict(), "td3": {"gama": 0.9}})
+
+
+@pytest.mark.skipif(find_spec("wandb") is not None, reason="Weights & Biases is installed")
+def test_weights_and_biases_is_asked_for_by_a_flag_only(tmp_path):
+    with pytest.raises(BadValueError, match="pip install wandb"):
+        start_run(tiny(wandb=True), tmp_path / "run", quiet)
+    assert not (tmp_path / "run").exists()

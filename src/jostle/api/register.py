@@ -6,7 +6,7 @@ from jostle.envs.register import register_all
 from jostle.rewards.catalog import REWARDS, MakeReward
 from jostle.tasks.catalog import TASKS
 from jostle.tasks.task import Task
-from jostle.training.methods import METHODS, Method
+from jostle.training.methods import register_method as register_method
 
 
 def register_task(task: Task) -> None:
@@ -37,11 +37,6 @@ def register_encoder(kind: str, spec: EncoderSpec) -> None:
             f"The encoder '{kind}' lacks {', '.join(missing)} (jostle.core.protocols.Encoder)."
         )
     ENCODERS.register(kind, spec)
-
-
-def register_method(name: str, method: Method) -> None:
-    """Add a method: `jostle train TASK --method NAME` knows it."""
-    METHODS.register(name, method)
 
 
 def register_reward(name: str, make: MakeReward) -> None:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 Observation = Mapping[str, NDArray[Any]]
 """What B environments show, by key; first axis B."""
-StateDict = "tuple[dict[str, Tensor], dict[str, Any]]"
-"""Tensors and JSON: all that is needed to resume."""
 
 
 class Policy(Protocol):

@@ -57,6 +57,9 @@ class Pretraining(Generic[M]):
     """Scenes of a validation, always the same ones."""
     save_every: int = 250
     """Steps between checkpoints."""
+    wandb: bool = False
+    """Whether to log to Weights & Biases as well (pip install wandb; offline unless WANDB_MODE says
+    otherwise)."""
     threads: int = 0
     """Threads of the networks; 0 takes one per core."""
     device: str = "auto"

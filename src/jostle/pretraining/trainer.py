@@ -27,7 +27,7 @@ class EncoderTrainer(Trainer):
         """Write to `run`, and call `report` after every step."""
         config = components.config
         schedule = Schedule(config.log_every, config.validate_every, config.save_every)
-        super().__init__(run, schedule, report)
+        super().__init__(run, schedule, report, config.wandb)
         self.components, self.config = components, config
         self.counters["images"] = 0
         self._monitor = TrainingMonitor(config.model)

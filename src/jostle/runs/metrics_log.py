@@ -1,18 +1,24 @@
-"""Metrics of a run: metrics.jsonl, and TensorBoard and Weights & Biases where installed."""
+"""Metrics of a run: metrics.jsonl, TensorBoard where installed, Weights & Biases if asked for."""
 
 import os
+import uuid
 from importlib.util import find_spec
 from typing import Any
 
+from jostle.core.errors import require
 from jostle.runs.run_dir import RunDir
 
 
 class MetricsLogger:
     """Writes the metrics of a run."""
 
-    def __init__(self, run: RunDir, axis: str = "env_steps") -> None:
+    def __init__(self, run: RunDir, axis: str = "env_steps", wandb: bool = False) -> None:
         """Write into the run's folder; `axis` is the key of the x axis of all curves."""
-        self._run, self._axis = run, axis
+        require(
+            not wandb or find_spec("wandb") is not None,
+            "Weights & Biases is not installed: pip install wandb, or train without --wandb.",
+        )
+        self._run, self._axis, self._use_wandb = run, axis, wandb
         self._tensorboard: Any = None
         self._wandb: Any = None
 
@@ -20,7 +26,8 @@ class MetricsLogger:
         """Write one row."""
         self._run.log(row)
         if self._tensorboard is None:
-            self._tensorboard, self._wandb = _open_tensorboard(self._run), _open_wandb(self._run)
+            self._tensorboard = _open_tensorboard(self._run)
+            self._wandb = _open_wandb(self._run) if self._use_wandb else False
         if self._tensorboard:
             for key, value in row.items():
                 self._tensorboard.add_scalar(key, value, row[self._axis])
@@ -45,16 +52,23 @@ def _open_tensorboard(run: RunDir) -> Any:
 
 
 def _open_wandb(run: RunDir) -> Any:
-    """Weights & Biases, if installed: into the run's folder, unless WANDB_MODE sends it out."""
-    if find_spec("wandb") is None:
-        return False
+    """Weights & Biases: into the run's folder, unless WANDB_MODE sends it out."""
     import wandb
 
     return wandb.init(
         project=os.environ.get("WANDB_PROJECT", "jostle"),
         name=run.path.name,
+        id=_wandb_id(run),
         dir=str(run.path),
         config=run.read_experiment(),
         mode=os.environ.get("WANDB_MODE", "offline"),
         resume="allow",
     )
+
+
+def _wandb_id(run: RunDir) -> str:
+    """The id under which a run is resumed there, kept in its folder."""
+    file = run.path / "wandb_id.txt"
+    if not file.is_file():
+        file.write_text(uuid.uuid4().hex[:12])
+    return file.read_text()

@@ -39,10 +39,12 @@ class Trainer(ABC):
     axis: ClassVar[str] = "env_steps"
     """Which counter is the x axis of learning curves."""
 
-    def __init__(self, run: RunDir, schedule: Schedule, report: Report) -> None:
+    def __init__(
+        self, run: RunDir, schedule: Schedule, report: Report, wandb: bool = False
+    ) -> None:
         """Write to `run`, and call `report` after every iteration."""
         self.run_dir, self._schedule, self._report = run, schedule, report
-        self._logger = MetricsLogger(run, self.axis)
+        self._logger = MetricsLogger(run, self.axis, wandb)
         self.counters: dict[str, Any] = {self.counter: 0, "seconds": 0.0}
 
     @abstractmethod

@@ -30,7 +30,7 @@ class AgentTrainer(Trainer):
         """Train `components` as `experiment` says."""
         training = experiment.training
         schedule = Schedule(1, training.eval_every, training.save_every)
-        super().__init__(run, schedule, report)
+        super().__init__(run, schedule, report, training.wandb)
         self.experiment, self.components = experiment, components
         self.counters |= {"episodes": 0, "env_steps": 0, "best": -1.0}
         self._metrics: dict[str, Any] = {}

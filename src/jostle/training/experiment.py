@@ -56,6 +56,9 @@ class TrainingConfig:
     """Episodes of an evaluation during training."""
     save_every: int = 25
     """Iterations between checkpoints."""
+    wandb: bool = False
+    """Whether to log to Weights & Biases as well (pip install wandb; offline unless WANDB_MODE says
+    otherwise)."""
     threads: int = 0
     """Threads for physics and networks; 0 takes one per core."""
     device: str = "auto"
