@@ -40,7 +40,6 @@ def main() -> None:
         _print_usage()
         sys.exit(2)
     command, *argv = sys.argv[1:]
-    sys.path.append("")  # module:Policy may be in the present folder
     try:
         code = _run(command, argv)
         sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,8 @@ def _is_class(name: str) -> bool:
 def _make_policy_object(name: str) -> Policy:
     """Import a class by its name and instantiate it."""
     module, _, attribute = name.partition(":")
+    if "" not in sys.path:  # it may be in the present folder
+        sys.path.append("")
     try:
         policy = getattr(importlib.import_module(module), attribute)()
     except (ImportError, AttributeError, TypeError) as error:
