@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,8 @@ def test_python_examples_in_the_docs_run(tmp_path, monkeypatch, registries_are_r
     blocks = 0
     for page in PAGES:
         for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+            if "stable_baselines3" in block and find_spec("stable_baselines3") is None:
+                continue  # its own tests say that the extra is missing
             exec(compile(block, str(page), "exec"), {"__name__": "example"})
             blocks += 1
     assert blocks >= 3

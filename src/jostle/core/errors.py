@@ -37,6 +37,10 @@ class FramesError(JostleError, OSError):
     """A folder of frames that is missing, unfinished, damaged, busy or full."""
 
 
+class MissingPackageError(JostleError, ImportError):
+    """An optional package that is not installed; the text names the extra that installs it."""
+
+
 class NotFiniteError(JostleError, ArithmeticError):
     """A loss or an action is no longer a number."""
 
