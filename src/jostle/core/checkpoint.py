@@ -1,5 +1,6 @@
 """Tensors and JSON in one safetensors file: written at once or not at all, never a pickle."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -10,12 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jostle.core.errors import JostleError
+from jostle.core.checksums import damaged, verify_file
+from jostle.core.errors import CheckpointError as CheckpointError
 from jostle.core.file_format import FORMAT, OLD_FORMAT, UPGRADE
-
-
-class CheckpointError(JostleError, ValueError):
-    """A file that is no checkpoint, is damaged, or belongs to something else."""
 
 
 def save(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
@@ -25,8 +23,10 @@ def save(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> 
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(meta, sort_keys=True)
+    header = {"format": FORMAT, "meta": text, "sha256": _checksum(contiguous, text)}
     try:
-        save_file(contiguous, part, {"format": FORMAT, "meta": json.dumps(meta, sort_keys=True)})
+        save_file(contiguous, part, header)
         with part.open("rb") as written:
             os.fsync(written.fileno())
         part.replace(path)
@@ -38,7 +38,10 @@ def save(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> 
 
 
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read a checkpoint: its tensors and its JSON."""
+    """Read a checkpoint: its tensors and its JSON; a damaged one is refused.
+
+    Files of earlier versions have no checksum inside; those of the zoo have one beside them.
+    """
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
@@ -56,9 +59,27 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             raise CheckpointError(
                 f"{path} is not of this package or version: it says {version!r}, not {FORMAT!r}."
             )
+        _verify(path, tensors, header)
         return tensors, json.loads(header["meta"])
     except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
         raise CheckpointError(f"{path} is damaged or no checkpoint: {error}.") from error
+
+
+def _verify(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> None:
+    """Compare a file with the checksum beside it, else its content with the one inside it."""
+    if verify_file(path) or "sha256" not in header:
+        return
+    if header["sha256"] != _checksum(tensors, header["meta"]):
+        raise damaged(path)
+
+
+def _checksum(tensors: Mapping[str, Tensor], meta: str) -> str:
+    """SHA-256 of names, types, shapes and bytes of contiguous tensors, and of the JSON."""
+    digest = hashlib.sha256(meta.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"\0{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def load_into(

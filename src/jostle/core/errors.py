@@ -45,6 +45,10 @@ class NotFiniteError(JostleError, ArithmeticError):
     """A loss or an action is no longer a number."""
 
 
+class CheckpointError(JostleError, ValueError):
+    """A file that is no checkpoint, is damaged, or belongs to something else."""
+
+
 def require(claim: bool, message: str) -> None:
     """Raise `BadValueError` with `message` unless `claim` holds."""
     if not claim:
