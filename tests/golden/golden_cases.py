@@ -185,7 +185,7 @@ def play(name: str) -> list[float]:
 def everything(folder: Path, names: dict[str, list[str]]) -> dict[str, Any]:
     """All golden values of these names."""
     return {
-        "train": {name: train(name, folder / f"run{i}") for i, name in enumerate(RUNS)},
+        "train": {name: train(name, folder / f"run{i}") for i, name in enumerate(names["train"])},
         "resume": {
             name: train_with_a_break(name, folder / f"break{i}")
             for i, name in enumerate(names["resume"])

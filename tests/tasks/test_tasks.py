@@ -132,6 +132,17 @@ def test_push_t_has_one_goal_heading_and_shows_one_block():
         assert np.linalg.norm(episode.start[0, :2] - episode.start[1, :2]) >= 0.1485
 
 
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_t_blocks_keep_the_papers_distance_from_the_gripper(blocks):
+    """The gripper counts as one more block: 0.1485 m, as between two blocks."""
+    gripper, nearest = (-0.002, 0.0), np.inf
+    for seed in range(200):
+        episode = sample(make_sampler("PushT", objects=blocks), seed)
+        for poses in (episode.start, episode.goal_view[:1], episode.goal[:1]):
+            nearest = min(nearest, np.linalg.norm(poses[:, :2] - gripper, axis=-1).min())
+    assert 6 * CUBE_SIDE / np.sqrt(2) - 1e-3 <= nearest <= 0.155
+
+
 def test_sorting_has_one_goal_per_color_and_shows_one_cube_of_each():
     episode = sample(make_sampler("Sorting"), 1)
     colors = np.array(episode.appearance.colors)

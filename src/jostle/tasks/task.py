@@ -12,7 +12,7 @@ from jostle.core.goal_metric import GoalMetric
 from jostle.scene.arm import GRIP_OFFSET
 from jostle.scene.furniture import robot_base
 from jostle.scene.shapes import SHAPES, spacing
-from jostle.scene.spec import CUBE_SIDE, STANDARD_TABLE, ObjectSpec, SceneSpec, TableSpec
+from jostle.scene.spec import STANDARD_TABLE, ObjectSpec, SceneSpec, TableSpec
 from jostle.tasks.budget import TrainingBudget, cubes_budget
 from jostle.tasks.episode import PlanarPoses
 from jostle.tasks.placement import Region, sample_positions
@@ -121,7 +121,7 @@ class Task:
         present = [slot for slot, obj in enumerate(scene.objects) if obj.present]
         x, y = robot_base(scene.table)[0] + GRIP_OFFSET[0], GRIP_OFFSET[1]
         radii = [spacing(scene.objects[slot]) for slot in present]
-        gripper = (x, y, CUBE_SIDE / np.sqrt(2))
+        gripper = (x, y, SHAPES[self.shape].spacing)  # as if it were one more object
         poses[present, :2] = sample_positions(region, radii, [gripper], rng)
         poses[present, 2] = self.sample_yaw(len(present), rng)
         return poses
