@@ -7,7 +7,13 @@ import subprocess
 import sys
 import time
 
+import mujoco
 import pytest
+
+from jostle.cli.eval_jobs import EvalJob
+from jostle.evaluation.evaluate import evaluate
+from jostle.oracles.catalog import SCRIPTED
+from jostle.zoo.agents import required_env_kwargs
 
 
 def jostle(*words: str, cwd=None, **environment: str) -> subprocess.CompletedProcess:
@@ -75,6 +81,7 @@ def test_evaluate_writes_a_table_and_a_line_per_episode(tmp_path):
     assert len(lines) == 12
     assert {line["agent"] for line in lines} == {"oracle", "random"}
     assert [line["digest"] for line in lines[:6]] == [line["digest"] for line in lines[6:]]
+    assert {line["mujoco"] for line in lines} == {mujoco.__version__}
 
 
 def test_benchmark_compares_agents_with_the_paper(tmp_path):
@@ -119,6 +126,34 @@ def test_benchmark_evaluates_only_new_rows(tmp_path):
     answer = jostle(*words, cwd=tmp_path)
     assert answer.returncode == 2
     assert "--no-cache" in answer.stderr
+
+
+def test_benchmark_does_not_reuse_results_of_other_episodes(tmp_path):
+    """When a task samples other episodes than before, its rows are evaluated again."""
+    study, out = tmp_path / "study.toml", tmp_path / "study"
+    study.write_text('title = "A study"\n[[row]]\nagent = "oracle"\ntask = "OneCube"\n')
+    words = ["benchmark", str(study), "--episodes", "4", "--num-envs", "4", "--out", str(out)]
+    jostle(*words, cwd=tmp_path)
+    (row,) = json.loads(out.with_suffix(".json").read_text())["rows"]
+    assert row["mujoco"] == mujoco.__version__
+    stale = {**row, "episode_set": "0" * 12, "success": 0.0}
+    out.with_suffix(".json").write_text(json.dumps({"rows": [stale]}))
+    jostle(*words, cwd=tmp_path)
+    assert json.loads(out.with_suffix(".json").read_text())["rows"] == [row]
+
+
+@pytest.mark.parametrize(
+    ("agent", "options"),
+    [("oracle", {"objects": 2, "colors": "random"}), ("three-cubes-pixels", {"seed": 3})],
+)
+def test_the_set_of_episodes_is_known_before_they_are_evaluated(agent, options):
+    if agent != "oracle":
+        pytest.importorskip("torch")
+    job = EvalJob(agent=agent, task="NCubes", episodes=3, num_envs=2, **options)
+    env = job.make_env(**required_env_kwargs(agent))
+    policy = SCRIPTED["random"](env.episode_sampler.task)
+    assert evaluate(env, policy, agent, 3, job.seed).digest == job.episode_set()
+    env.close()
 
 
 def test_benchmark_keeps_results_of_agents_whose_weights_are_gone(tmp_path):

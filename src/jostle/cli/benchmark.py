@@ -94,18 +94,17 @@ def _result(
     row: Row, agent: str, config: BenchmarkConfig, cache: Cache, evaluations: list[Evaluation]
 ) -> dict[str, Any]:
     """Result of one row, from the cache if it is there; new evaluations are appended."""
-    episodes = row.episodes or config.episodes
-    identity = _identity(row, agent, episodes)
+    job = EvalJob(
+        agent=agent,
+        task=row.task,
+        objects=row.objects,
+        episodes=row.episodes or config.episodes,
+        num_envs=config.num_envs,
+        colors=row.colors,
+    )
+    identity = _identity(row, job)
     scores = cache.get(cache_key(identity))
     if scores is None:
-        job = EvalJob(
-            agent=agent,
-            task=row.task,
-            objects=row.objects,
-            episodes=episodes,
-            num_envs=config.num_envs,
-            colors=row.colors,
-        )
         evaluations.append(evaluate_with_bar(job))
         scores = evaluations[-1].summary()
     trained = "scripted" if agent in SCRIPTED else describe_history(training_history(agent))
@@ -178,16 +177,17 @@ def _stored_result(row: Row, stored: Iterable[dict[str, Any]]) -> dict[str, Any]
     return None
 
 
-def _identity(row: Row, agent: str, episodes: int) -> dict[str, Any]:
+def _identity(row: Row, job: EvalJob) -> dict[str, Any]:
     """What distinguishes this measurement from others."""
-    weights = f"script {agent}" if agent in SCRIPTED else digest(find_weights_file(agent))
+    scripted = job.agent in SCRIPTED
     return {
         "agent": row.agent,
-        "weights": weights,
+        "weights": f"script {job.agent}" if scripted else digest(find_weights_file(job.agent)),
         "task": row.task,
         "requested_objects": row.objects,
         "colors": row.colors,
-        "episodes": episodes,
+        "episodes": job.episodes,
+        "episode_set": job.episode_set(),
     }
 
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gymnasium.utils.seeding import np_random
 from tqdm import tqdm
 
 from jostle.core.protocols import Policy
+from jostle.envs.options import split_options
 from jostle.envs.vector import TabletopVectorEnv
-from jostle.evaluation.evaluate import Evaluation, evaluate
+from jostle.evaluation.evaluate import Evaluation, episode_set, evaluate
 from jostle.tasks.catalog import TASKS
 from jostle.zoo.agents import load_policy, required_env_kwargs
 
@@ -37,6 +39,14 @@ class EvalJob:
             autoreset_mode="Disabled",
             **options,
         )
+
+    def episode_set(self) -> str:
+        """Content hash of the episodes, sampled without simulating them."""
+        kwargs = {"objects": self.objects, "colors": self.colors}
+        options, task_options = split_options(kwargs | required_env_kwargs(self.agent))
+        sampler = options.episode_sampler(TASKS[self.task].name, task_options)
+        seeds = range(self.seed, self.seed + self.episodes)
+        return episode_set(sampler.sample(np_random(seed)[0]).digest for seed in seeds)
 
 
 def evaluate_with_bar(job: EvalJob, eval_noise: float | None = None) -> Evaluation:

@@ -2,10 +2,11 @@
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,12 +51,13 @@ class Evaluation:
     episodes: tuple[EpisodeResult, ...]
     kind: Literal["position", "yaw"] = "position"
     """What `distances` measure."""
+    mujoco: str = mujoco.__version__
+    """Version of the simulator: results of different versions may differ."""
 
     @property
     def digest(self) -> str:
         """Content hash of the set of episodes: equal for all agents evaluated on the same ones."""
-        digests = "".join(episode.digest for episode in self.episodes)
-        return hashlib.sha256(digests.encode()).hexdigest()[:12]
+        return episode_set(episode.digest for episode in self.episodes)
 
     def mean(self, metric: str) -> float:
         """Mean of a metric over the episodes."""
@@ -83,6 +85,7 @@ class Evaluation:
             "seed": self.seed,
             "episodes": len(self.episodes),
             "episode_set": self.digest,
+            "mujoco": self.mujoco,
             **means,
             "success_low": low,
             "success_high": high,
@@ -93,7 +96,12 @@ class Evaluation:
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per episode, ready for JSON."""
-        return [asdict(episode) for episode in self.episodes]
+        return [asdict(episode) | {"mujoco": self.mujoco} for episode in self.episodes]
+
+
+def episode_set(digests: Iterable[str]) -> str:
+    """Content hash of a set of episodes from the hashes of its episodes."""
+    return hashlib.sha256("".join(digests).encode()).hexdigest()[:12]
 
 
 def evaluate(

@@ -8,7 +8,7 @@ from typing import Any
 
 from jostle.core.errors import BadValueError
 
-_KEY = ("weights", "task", "requested_objects", "colors", "episodes")
+_KEY = ("weights", "task", "requested_objects", "colors", "episodes", "episode_set")
 
 
 def digest(weights: Path) -> str:
