@@ -2,6 +2,7 @@
 
 import shutil
 
+import mujoco
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -12,7 +13,7 @@ from jostle.evaluation.scores import digest, read_scores  # noqa: E402
 from jostle.runs.run_dir import RunDir  # noqa: E402
 from jostle.training.load import load_agent  # noqa: E402
 from jostle.zoo import tuning  # noqa: E402
-from jostle.zoo.promote import run_weights  # noqa: E402
+from jostle.zoo.promote import rescore_agent, run_weights  # noqa: E402
 from jostle.zoo.registry import find_entry, registry, update_card  # noqa: E402
 
 NAME = "one-cube-state-dagger"
@@ -51,6 +52,20 @@ def test_too_much_noise_is_reduced_in_weights_and_card(zoo):
     (scores,) = read_scores(entry.weights.with_suffix(".json")).values()
     assert scores["weights"] == digest(entry.weights)
     assert f"| success | {scores['success']:.3f} [" in entry.card.read_text()
+
+
+def test_rescoring_writes_card_and_scores_and_leaves_the_weights(zoo):
+    entry = find_entry(NAME, zoo)
+    before = digest(entry.weights)
+    score = rescore_agent(NAME, print, zoo, episodes=6)
+    card = entry.card.read_text()
+    assert digest(entry.weights) == before
+    assert f"| episodes | 6, set {score.digest}, MuJoCo {mujoco.__version__} |" in card
+    assert f"| maximum distance | {score.mean('maximum_distance'):.4f} |" in card
+    assert f"| average return | {score.mean('average_return'):.3f} |" in card
+    (scores,) = read_scores(entry.weights.with_suffix(".json")).values()
+    assert (scores["weights"], scores["episodes"]) == (before, 6)
+    assert scores["mujoco"] == mujoco.__version__
 
 
 def test_updating_a_card_replaces_and_appends_rows(zoo):

@@ -1,4 +1,4 @@
-"""`jostle zoo list | show NAME | add NAME RUN | tune NAME`: the pretrained models."""
+"""`jostle zoo list | show NAME | add NAME RUN | tune NAME | rescore NAME`: pretrained models."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +13,14 @@ from jostle.zoo.registry import find_entry, registry
 
 @dataclass(frozen=True, kw_only=True)
 class ZooConfig:
-    """List, show, add or tune the models that come with the package."""
+    """List, show, add, tune or score the models that come with the package."""
 
-    action: Annotated[Literal["list", "show", "add", "tune"], tyro.conf.Positional] = "list"
+    action: Annotated[Literal["list", "show", "add", "tune", "rescore"], tyro.conf.Positional] = (
+        "list"
+    )
     """list all models, show one card, add the best weights of a run if they are better than the
-    registered ones, or tune the evaluation noise of an agent."""
+    registered ones, tune the evaluation noise of an agent, or rescore: evaluate an agent again and
+    write its card anew."""
     name: Annotated[str, tyro.conf.Positional] = ""
     """Name of the model."""
     run: Annotated[Path | None, tyro.conf.Positional] = None
@@ -53,6 +56,11 @@ def run(argv: list[str]) -> None:
         from jostle.zoo.tuning import tune
 
         tune(config.name, config.levels, print, trials=config.trials, episodes=config.episodes)
+        return
+    if config.action == "rescore":
+        from jostle.zoo.promote import rescore_agent
+
+        rescore_agent(config.name, print, episodes=config.episodes)
         return
     models = registry()
     for entry in models.values():

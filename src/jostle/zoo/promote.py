@@ -26,7 +26,9 @@ from jostle.zoo.registry import (
     ModelEntry,
     describe_history,
     describe_methods,
+    find_entry,
     registry,
+    update_card,
     write_card,
 )
 
@@ -141,21 +143,41 @@ def score_facts(score: Evaluation) -> dict[str, object]:
         "success": f"{score.mean('success'):.3f} [{low:.3f}, {high:.3f}]",
         "success fraction": f"{score.mean('success_fraction'):.3f}",
         "average distance": f"{score.mean('average_distance'):.4f}",
-        "episodes": f"{len(score.episodes)}, set {score.digest}",
+        "maximum distance": f"{score.mean('maximum_distance'):.4f}",
+        "average return": f"{score.mean('average_return'):.3f}",
+        "episodes": f"{len(score.episodes)}, set {score.digest}, MuJoCo {score.mujoco}",
     }
 
 
 def register(name: str, target: Path, experiment: Experiment, score: Evaluation) -> None:
     """Move `target`.part to `target`, and write the scores of these weights beside it."""
     part = target.with_suffix(".part")
+    _write_scores(name, part, experiment, score)
+    part.replace(target)
+
+
+def rescore_agent(name: str, log: Log, zoo: Path = WEIGHTS_DIR, episodes: int = 400) -> Evaluation:
+    """Evaluate an agent of the zoo again, as after a change of its task; weights stay as they are.
+
+    Its card and the scores beside its weights are written anew.
+    """
+    entry = find_entry(name, zoo)
+    experiment = read_experiment(load(entry.weights)[1]["experiment"])
+    score = _evaluate(entry.weights, episodes, zoo)
+    update_card(entry, score_facts(score))
+    _write_scores(entry.name, entry.weights, experiment, score)
+    log(f"{entry.name}: success {score.mean('success'):.3f} in {episodes} episodes")
+    return score
+
+
+def _write_scores(name: str, weights: Path, experiment: Experiment, score: Evaluation) -> None:
     identity = {
         "agent": name,
-        "weights": digest(part),
+        "weights": digest(weights),
         "requested_objects": experiment.objects,
         "colors": experiment.colors,
     }
-    write_scores(target.with_suffix(".json"), [{**score.summary(), **identity}])
-    part.replace(target)
+    write_scores(weights.with_suffix(".json"), [{**score.summary(), **identity}])
 
 
 def _copy_encoder(meta: dict[str, Any], run: RunDir, target: Path, zoo: Path) -> None:
