@@ -10,7 +10,8 @@ import time
 import mujoco
 import pytest
 
-from jostle.cli.eval_jobs import EvalJob
+from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar
+from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.evaluate import evaluate
 from jostle.oracles.catalog import SCRIPTED
 from jostle.zoo.agents import required_env_kwargs
@@ -154,6 +155,13 @@ def test_the_set_of_episodes_is_known_before_they_are_evaluated(agent, options):
     policy = SCRIPTED["random"](env.episode_sampler.task)
     assert evaluate(env, policy, agent, 3, job.seed).digest == job.episode_set()
     env.close()
+
+
+def test_an_evaluation_closes_its_environments(monkeypatch):
+    closed = []
+    monkeypatch.setattr(TabletopVectorEnv, "close", lambda env: closed.append(env.num_envs))
+    evaluate_with_bar(EvalJob(agent="random", task="OneCube", episodes=2, num_envs=2))
+    assert closed == [2]
 
 
 def test_benchmark_keeps_results_of_agents_whose_weights_are_gone(tmp_path):

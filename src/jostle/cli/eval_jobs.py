@@ -52,9 +52,12 @@ class EvalJob:
 def evaluate_with_bar(job: EvalJob, eval_noise: float | None = None) -> Evaluation:
     """Evaluate an agent; `eval_noise` overrides the standard deviation of its evaluation noise."""
     env = job.make_env(**required_env_kwargs(job.agent))
-    policy = load_policy(job.agent, env, eval_noise)
-    label = job.agent + ("" if eval_noise is None else f" (noise {eval_noise:g})")
-    return evaluate_policy(env, policy, label, job.episodes, job.seed)
+    try:
+        policy = load_policy(job.agent, env, eval_noise)
+        label = job.agent + ("" if eval_noise is None else f" (noise {eval_noise:g})")
+        return evaluate_policy(env, policy, label, job.episodes, job.seed)
+    finally:
+        env.close()
 
 
 def evaluate_policy(
