@@ -8,6 +8,7 @@ import importlib
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from jostle.core.extras import explain
 from jostle.envs.register import register_all
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ def __getattr__(name: str) -> Any:
     """Import parts of the interface when they are first used."""
     if name not in _LAZY:
         raise AttributeError(f"module 'jostle' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"jostle.api.{_LAZY[name]}"), name)
+    try:
+        return getattr(importlib.import_module(f"jostle.api.{_LAZY[name]}"), name)
+    except ImportError as error:
+        raise explain(f"jostle.{name}", error) from error
 
 
 def __dir__() -> list[str]:

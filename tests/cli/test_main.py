@@ -11,18 +11,21 @@ from jostle import __version__
 from jostle.cli import old_names
 from jostle.cli.main import COMMANDS
 from jostle.core.errors import BadValueError
+from missing_packages import run_without
 
 NAMES = tomllib.loads(
     (Path(__file__).parents[2] / "src/jostle/cli/old_names.toml").read_text(encoding="utf-8")
 )
 
 
+NEED_TORCH = ("train", "pretrain", "probe", "queue")
+"""Commands whose options are those of trainings."""
+
+
 def jostle(*words: str, missing: str = "", **options) -> subprocess.CompletedProcess:
-    """Run the command, without the package `missing`."""
-    code = f"import sys; sys.modules[{missing!r}] = None\nfrom jostle.cli.main import main\nmain()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, **options
-    )
+    """Run the command, without the packages `missing`, separated by commas."""
+    code = "from jostle.cli.main import main\nmain()"
+    return run_without(tuple(missing.split(",")), code, *words, **options)
 
 
 @pytest.mark.parametrize("words", [["-V"], ["--version"], ["version"]])
@@ -112,20 +115,91 @@ def test_an_impossible_output_is_one_sentence(tmp_path):
     assert "Traceback" not in answer.stderr
 
 
+OPTIONAL = ("torch", "safetensors", "tensorboard", "matplotlib", "imageio", "imageio_ffmpeg", "PIL")
+BASE = ",".join(OPTIONAL)
+"""What a base install, without extras, does not have."""
+TINY = ["--steps", "1", "--size", "32"]
+
+
 @pytest.mark.parametrize(
-    ("words", "package", "extra"),
+    ("words", "missing", "extra"),
     [
+        (["train", "one-cube"], BASE, "train"),
+        (["train", "--help"], BASE, "train"),
         (["train", "one-cube"], "torch", "train"),
-        (["probe", "dlp-6cubes"], "torch", "train"),
+        (["pretrain", "dlp"], BASE, "train"),
+        (["probe", "dlp-6cubes"], BASE, "train"),
+        (["queue", "queue.toml"], BASE, "train"),
+        (["evaluate", "one-cube-state"], BASE, "train"),
         (["evaluate", "one-cube-state", "--task", "OneCube"], "safetensors", "train"),
-        (["plot", "run"], "matplotlib", "report"),
-        (["video", "OneCube", "--steps", "1", "--size", "32"], "imageio", "report"),
+        (["benchmark", "study.toml"], BASE, "train"),
+        (["zoo", "add", "name", "run"], BASE, "train"),
+        (["zoo", "tune", "one-cube-state"], BASE, "train"),
+        (["zoo", "rescore", "one-cube-state"], BASE, "train"),
+        (["demo", "--agent", "oracle"], BASE, "report"),
+        (["demo"], "torch,safetensors", "train"),
+        (["docs", "--out", "docs"], BASE, "report"),
+        (["plot", "run"], BASE, "report"),
+        (["video", "OneCube", *TINY], BASE, "report"),
+        (["video", "OneCube", *TINY], "imageio", "report"),
+        (["video", "OneCube", *TINY], "imageio_ffmpeg", "report"),
+        (["video", "OneCube", "--format", "gif", *TINY], "PIL", "report"),
     ],
 )
-def test_a_missing_package_is_answered_with_its_extra(words, package, extra, tmp_path):
+def test_a_missing_package_is_answered_with_its_extra(words, missing, extra, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run/metrics.jsonl").write_text('{"success": 1, "success_fraction": 1}\n')
-    answer = jostle(*words, missing=package, cwd=tmp_path)
+    row = 'title = "A"\n[[row]]\nagent = "one-cube-state"\ntask = "OneCube"\nepisodes = 1\n'
+    (tmp_path / "study.toml").write_text(row)
+    (tmp_path / "queue.toml").write_text("")
+    answer = jostle(*words, missing=missing, cwd=tmp_path)
     assert answer.returncode == 1
-    assert f"pip install 'jostle[{extra}]'" in answer.stderr.splitlines()[-1]
-    assert "Traceback" not in answer.stderr
+    (sentence,) = answer.stderr.splitlines()  # nothing was simulated or drawn before
+    assert sentence.startswith("jostle: ")
+    assert sentence.endswith(f"pip install 'jostle[{extra}]'")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *([command, "--help"] for command in COMMANDS if command not in NEED_TORCH),
+        ["tasks"],
+        ["zoo"],
+        ["zoo", "show", "one-cube-state"],
+        ["evaluate", "oracle", "--task", "OneCube", "--episodes", "1"],
+        ["collect", "OneCube", "--frames", "2", "--out", "frames"],
+    ],
+    ids=" ".join,
+)
+def test_a_base_install_simulates_collects_and_lists(words, tmp_path):
+    answer = jostle(*words, missing=BASE, cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+
+
+def test_the_python_interface_without_extras(tmp_path):
+    code = """
+import jostle
+print(jostle.evaluate("oracle", "OneCube", episodes=1, num_envs=1).success)
+for ask in (lambda: jostle.load_agent, lambda: jostle.train, lambda: jostle.evaluate("one-cube")):
+    try:
+        ask()
+    except ImportError as error:
+        print(error)
+"""
+    answer = run_without(OPTIONAL, code, cwd=tmp_path)
+    assert answer.stdout.splitlines() == [
+        "1.0",
+        *(
+            f"{what} needs the package torch: pip install 'jostle[train]'"
+            for what in ("jostle.load_agent", "jostle.train", "The agent 'one-cube'")
+        ),
+    ], answer.stderr
+
+
+def test_the_adapter_for_stable_baselines3_names_its_extra():
+    answer = run_without(("stable_baselines3",), "import jostle.envs.sb3")
+    assert answer.returncode == 1
+    assert answer.stderr.splitlines()[-1] == (
+        "jostle.core.errors.MissingPackageError: The adapter for Stable-Baselines3 needs the "
+        "package stable_baselines3: pip install 'jostle[sb3]'"
+    )

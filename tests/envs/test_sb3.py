@@ -1,7 +1,5 @@
 """The adapter for Stable-Baselines3 behaves as its own vector of single environments."""
 
-import subprocess
-import sys
 from functools import partial
 
 import gymnasium as gym
@@ -187,14 +185,3 @@ def test_processes_of_stable_baselines3_run_single_environments():
         ]
     finally:
         workers.close()
-
-
-def test_without_the_package_one_sentence_names_the_extra():
-    code = "import sys; sys.modules['stable_baselines3'] = None\nimport jostle.envs.sb3"
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    last = answer.stderr.splitlines()[-1]
-    assert answer.returncode == 1
-    assert last.startswith("jostle.core.errors.MissingPackageError: The adapter")
-    assert last.endswith("pip install 'jostle[sb3]'")

@@ -1,18 +1,22 @@
 """Evaluation of any policy on fixed episodes."""
 
+import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.api.agent import LoadedAgent, load_agent
 from jostle.core.errors import BadValueError
+from jostle.core.extras import explain
 from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation import evaluate as evaluation
 from jostle.oracles.catalog import SCRIPTED
 from jostle.tasks.catalog import TASKS
+
+if TYPE_CHECKING:  # trained agents need the extra 'train', policies of your own do not
+    from jostle.api.agent import LoadedAgent
 
 
 @dataclass(frozen=True)
@@ -81,13 +85,13 @@ def evaluate(
         env_kwargs: Options of the environment, such as `objects=6` or `colors="random"`.
     """
     if isinstance(agent, str) and agent not in SCRIPTED:
-        agent = load_agent(agent)
+        agent = _load(agent)
     if task is None:
-        if not isinstance(agent, LoadedAgent):
+        if not _is_loaded(agent):
             raise BadValueError("Name the task: only a loaded agent has one of its own.")
         task = agent.task
         env_kwargs = {"objects": agent.experiment.objects, **env_kwargs}
-    needed = agent.env_kwargs if isinstance(agent, LoadedAgent) else {}
+    needed = agent.env_kwargs if _is_loaded(agent) else {}
     num_envs = min(num_envs, max(episodes, 1))
     options = {**needed, **env_kwargs, "autoreset_mode": "Disabled"}
     env = TabletopVectorEnv(num_envs, TASKS[task].name, **options)
@@ -98,9 +102,23 @@ def evaluate(
         env.close()
 
 
+def _load(name: str) -> "LoadedAgent":
+    try:
+        from jostle.api.agent import load_agent
+    except ImportError as error:
+        raise explain(f"The agent '{name}'", error) from error
+    return load_agent(name)
+
+
+def _is_loaded(agent: Any) -> "TypeGuard[LoadedAgent]":
+    """Whether it is a trained agent; if so, its module was imported."""
+    module = sys.modules.get("jostle.api.agent")
+    return module is not None and isinstance(agent, module.LoadedAgent)
+
+
 def _policy(agent: Any, env: TabletopVectorEnv, eval_noise: float | None) -> tuple[Policy, str]:
     """A policy for an environment, and its name."""
-    if isinstance(agent, LoadedAgent):
+    if _is_loaded(agent):
         return agent.policy(env, eval_noise), agent.name
     if eval_noise is not None:
         raise BadValueError("Evaluation noise is for agents of this package.")

@@ -1,12 +1,16 @@
 """Tasks, encoders, methods and rewards of your own."""
 
+from typing import TYPE_CHECKING
+
 from jostle.core.errors import BadValueError
-from jostle.encoders.catalog import ENCODERS, EncoderSpec
 from jostle.envs.register import register_all
 from jostle.rewards.catalog import REWARDS, MakeReward
 from jostle.tasks.catalog import TASKS
 from jostle.tasks.task import Task
-from jostle.training.methods import register_method as register_method
+
+if TYPE_CHECKING:  # they need the extra 'train', tasks and rewards do not
+    from jostle.encoders.catalog import EncoderSpec
+    from jostle.training.methods import Method
 
 
 def register_task(task: Task) -> None:
@@ -20,8 +24,10 @@ def register_task(task: Task) -> None:
     register_all()
 
 
-def register_encoder(kind: str, spec: EncoderSpec) -> None:
+def register_encoder(kind: str, spec: "EncoderSpec") -> None:
     """Add a kind of encoder: `jostle pretrain KIND` and files of encoders know it."""
+    from jostle.encoders.catalog import ENCODERS, EncoderSpec
+
     if not isinstance(spec, EncoderSpec):
         raise BadValueError(
             f"An encoder is registered by an EncoderSpec (model, config, presets), not by a "
@@ -37,6 +43,13 @@ def register_encoder(kind: str, spec: EncoderSpec) -> None:
             f"The encoder '{kind}' lacks {', '.join(missing)} (jostle.core.protocols.Encoder)."
         )
     ENCODERS.register(kind, spec)
+
+
+def register_method(name: str, method: "Method") -> None:
+    """Add a method; it is then known to `jostle train --method NAME`."""
+    from jostle.training.methods import METHODS
+
+    METHODS.register(name, method)
 
 
 def register_reward(name: str, make: MakeReward) -> None:

@@ -7,6 +7,7 @@ import sys
 from jostle.cli.old_names import check_flags, new_command
 from jostle.core.catalog import Catalog
 from jostle.core.errors import JostleError, UnknownNameError
+from jostle.core.extras import explain
 
 COMMANDS: Catalog[str] = Catalog(
     "command",
@@ -27,11 +28,6 @@ COMMANDS: Catalog[str] = Catalog(
         "docs": "Render the images of the documentation",
     },
 )
-_EXTRAS = {
-    "torch": "train", "safetensors": "train", "tensorboard": "train", "matplotlib": "report",
-    "imageio": "report", "imageio_ffmpeg": "report", "PIL": "report",
-}  # fmt: skip
-"""Optional packages, and the extra that installs each."""
 
 
 def main() -> None:
@@ -54,11 +50,10 @@ def main() -> None:
         print(f"jostle: {_describe(error)}", file=sys.stderr)
         sys.exit(1)
     except ImportError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in _EXTRAS:
+        explained = explain(f"'{command}'", error)
+        if explained is error:
             raise
-        install = f"pip install 'jostle[{_EXTRAS[package]}]'"
-        print(f"jostle: '{command}' needs the package {package}: {install}", file=sys.stderr)
+        print(f"jostle: {explained}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("\njostle: stopped", file=sys.stderr)

@@ -15,6 +15,7 @@ from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.reports.video import (
     Frame,
+    check_packages,
     contact_sheet,
     hstack,
     save_image,
@@ -80,6 +81,7 @@ def make_video(config: VideoConfig) -> tuple[Path, Path, Recording]:
     """Record one episode; returns the paths of video and contact sheet, and the recording."""
     require(config.format in ("mp4", "gif"), f"format is mp4 or gif, not '{config.format}'.")
     _ = OVERLAYS[config.overlay]
+    check_packages(video=config.format == "mp4")
     env = TabletopVectorEnv(
         1, config.task, objects=config.objects, autoreset_mode="Disabled",
         **required_env_kwargs(config.agent),

@@ -8,17 +8,14 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from jostle.core.errors import MissingPackageError, require
+from jostle.core.errors import require
+from jostle.core.extras import missing_package
 from jostle.envs.vector import Infos, Observation, TabletopVectorEnv
 
 try:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 except ImportError as error:
-    raise MissingPackageError(
-        "The adapter for Stable-Baselines3 needs the package stable_baselines3: "
-        "pip install 'jostle[sb3]'",
-        name="stable_baselines3",
-    ) from error
+    raise missing_package("The adapter for Stable-Baselines3", "stable_baselines3") from error
 
 _PER_ENV_METHODS = ("render", "num_fallen", "render_requests", "render_as_goal")
 """Methods of the vector whose results have one entry per environment."""

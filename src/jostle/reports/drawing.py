@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.core.extras import missing_package
 from jostle.probing.examples import FailureCase, SceneExample
-from jostle.reports.video import Frame, contact_sheet, hstack, missing_extra
+from jostle.reports.video import WHAT, Frame, contact_sheet, hstack
 
 _BOX, _CENTER, _HIDDEN, _MISSED = (255, 0, 200), (255, 140, 0), (130, 130, 130), (220, 0, 0)
 _WEAK, _STRONG = np.array((175, 165, 175)), np.array((255, 0, 120))
@@ -149,7 +150,7 @@ def canvas(frame: Frame) -> tuple[Any, Any]:
     try:
         from PIL import Image, ImageDraw
     except ImportError as error:
-        raise missing_extra("pillow") from error
+        raise missing_package(WHAT, "PIL") from error
     image = Image.fromarray(frame)
     return image, ImageDraw.Draw(image)
 

@@ -7,15 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.core.errors import BadValueError, JostleError
+from jostle.core.errors import BadValueError
+from jostle.core.extras import missing_package, require_packages
 
 Frame = NDArray[np.uint8]
+WHAT = "Writing images and videos"
+"""What the extra 'report' is needed for."""
 _GAP = 4
 _WHITE = 255
 
 
-class MissingExtraError(JostleError, ImportError):
-    """An optional package is needed and not installed."""
+def check_packages(video: bool = True) -> None:
+    """Refuse to start without the packages that write images, and videos."""
+    require_packages(WHAT, "PIL", "imageio", *(("imageio_ffmpeg",) if video else ()))
 
 
 def save_video(frames: Sequence[Frame], path: Path, fps: int = 6) -> Path:
@@ -84,7 +88,7 @@ def _text_strip(text: str, width: int, size: int) -> Frame:
     try:
         from PIL import Image, ImageDraw, ImageFont
     except ImportError as error:
-        raise missing_extra("pillow") from error
+        raise missing_package(WHAT, "PIL") from error
     size = max(12, size)
     strip = Image.new("RGB", (width, size + 8), (_WHITE,) * 3)
     font = ImageFont.load_default(size)
@@ -102,12 +106,5 @@ def _imageio() -> Any:
     try:
         import imageio.v2 as imageio
     except ImportError as error:
-        raise missing_extra("imageio") from error
+        raise missing_package(WHAT, "imageio") from error
     return imageio
-
-
-def missing_extra(package: str) -> MissingExtraError:
-    """Error that says how to install a package needed for images and videos."""
-    return MissingExtraError(
-        f"Images and videos need '{package}'. Install it with: pip install 'jostle[report]'"
-    )
