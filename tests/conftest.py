@@ -1,11 +1,15 @@
 """Shared fixtures."""
 
+import os
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from jostle.envs.vector import TabletopVectorEnv
+
+os.environ["JOSTLE_ZOO"] = str(Path(__file__).parent / "no-zoo")  # tests see no models of the user
 
 
 @pytest.fixture

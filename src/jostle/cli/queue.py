@@ -28,6 +28,8 @@ class QueueConfig:
     folders, are faster than one queue with two threads."""
     episodes: int = 400
     """Fixed episodes on which new and registered weights are compared."""
+    zoo: Path | None = None
+    """Folder in which better weights are registered; your own zoo by default (see 'jostle zoo')."""
 
 
 def run(argv: list[str]) -> None:
@@ -41,6 +43,7 @@ def run(argv: list[str]) -> None:
         on_iteration=stopper.check,
         episodes=config.episodes,
         threads=config.threads,
+        zoo=config.zoo,
     )
     end = time.monotonic() + 60 * config.minutes if config.minutes else float("inf")
     try:

@@ -1,5 +1,6 @@
-"""Loading encoders by name: a zoo model, a run directory or a weights file."""
+"""Loading encoders by name: a model of the zoo, a run directory or a weights file."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,10 @@ from jostle.core.errors import UnknownNameError
 from jostle.core.protocols import Encoder
 from jostle.encoders import saving
 from jostle.runs.run_dir import RunDir
-from jostle.zoo.registry import WEIGHTS_DIR, encoders, read_meta, registry
+from jostle.zoo.registry import encoders, read_meta, registry
 
 
-def find_encoder_file(name: str, zoo: Path = WEIGHTS_DIR) -> Path:
+def find_encoder_file(name: str, zoo: Path | None = None) -> Path:
     """Path of an encoder's weights file; of a run, its best weights."""
     models = registry(zoo)
     path = models[name].weights if name in models else Path(name)
@@ -23,17 +24,22 @@ def find_encoder_file(name: str, zoo: Path = WEIGHTS_DIR) -> Path:
     return RunDir(path).best if path.is_dir() else path
 
 
-def load_encoder(name: str, zoo: Path = WEIGHTS_DIR) -> Encoder:
+def load_encoder(name: str, zoo: Path | None = None) -> Encoder:
     """Load an encoder."""
     return load_encoder_with_meta(name, zoo)[0]
 
 
-def load_encoder_with_meta(name: str, zoo: Path = WEIGHTS_DIR) -> tuple[Encoder, dict[str, Any]]:
+def load_encoder_with_meta(name: str, zoo: Path | None = None) -> tuple[Encoder, dict[str, Any]]:
     """Load an encoder and the metadata in its file."""
     return saving.load_encoder(find_encoder_file(name, zoo))
 
 
-def find_encoder_by_hash(digest: str, zoo: Path = WEIGHTS_DIR) -> Path | None:
+def encoder_finder(zoo: Path | None) -> Callable[[str], Path | None]:
+    """A function that finds encoders by their hash: in one zoo, else in those of all names."""
+    return lambda digest: find_encoder_by_hash(digest, zoo) or find_encoder_by_hash(digest)
+
+
+def find_encoder_by_hash(digest: str, zoo: Path | None = None) -> Path | None:
     """Path of the zoo's encoder whose weights have this hash."""
     for entry in encoders(zoo).values():
         if read_meta(entry.weights)["encoder"].get("hash") == digest:

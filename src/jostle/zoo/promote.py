@@ -4,11 +4,11 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from jostle.core.checkpoint import load, save
+from jostle.core.checksums import forget_checksum, record_checksum
 from jostle.core.errors import BadValueError, JostleError
 from jostle.core.profiler import time_summary
 from jostle.evaluation.compare import compare
@@ -20,13 +20,14 @@ from jostle.training.components import evaluate_agent
 from jostle.training.experiment import Experiment, read_experiment
 from jostle.training.load import load_agent
 from jostle.zoo.commands import train_command
-from jostle.zoo.encoders import find_encoder_by_hash
+from jostle.zoo.encoders import encoder_finder, find_encoder_by_hash
+from jostle.zoo.folders import user_zoo
 from jostle.zoo.registry import (
-    WEIGHTS_DIR,
     ModelEntry,
+    check_new_name,
     describe_history,
     describe_methods,
-    find_entry,
+    find_own,
     registry,
     update_card,
     write_card,
@@ -39,17 +40,20 @@ def promote_agent(
     name: str,
     run: RunDir,
     log: Log,
-    zoo: Path = WEIGHTS_DIR,
+    zoo: Path | None = None,
     episodes: int = 400,
     weights: Path | None = None,
 ) -> float:
     """Register a run's weights as `name` if they are better than those the zoo has by that name.
 
-    Both are evaluated on the same episodes. `weights` are the run's best ones by default.
+    Both are evaluated on the same episodes. `weights` are the run's best ones by default, `zoo` is
+    the user's own.
 
     Returns:
         The success rate of the better weights.
     """
+    zoo = zoo or user_zoo()
+    check_new_name(name, zoo)
     weights = weights or run_weights(run)
     new = _evaluate(weights, episodes, zoo)
     entry = registry(zoo).get(name)
@@ -91,7 +95,7 @@ def write_eval_noise(weights: Path, target: Path, std: float) -> Experiment:
 
 
 def _evaluate(weights: Path, episodes: int, zoo: Path) -> Evaluation:
-    experiment, agent = load_agent(weights, partial(find_encoder_by_hash, zoo=zoo))
+    experiment, agent = load_agent(weights, encoder_finder(zoo))
     return evaluate_agent(experiment, agent, episodes, seed=0, num_envs=100)
 
 
@@ -153,17 +157,25 @@ def register(name: str, target: Path, experiment: Experiment, score: Evaluation)
     """Move `target`.part to `target`, and write the scores of these weights beside it."""
     part = target.with_suffix(".part")
     _write_scores(name, part, experiment, score)
+    place(part, target)
+
+
+def place(part: Path, target: Path) -> None:
+    """Move a file to its place in a zoo, and list its checksum."""
+    forget_checksum(target)  # an interruption leaves a file that is not listed, not a wrong one
     part.replace(target)
+    record_checksum(target)
 
 
-def rescore_agent(name: str, log: Log, zoo: Path = WEIGHTS_DIR, episodes: int = 400) -> Evaluation:
+def rescore_agent(name: str, log: Log, zoo: Path | None = None, episodes: int = 400) -> Evaluation:
     """Evaluate an agent of the zoo again, as after a change of its task; weights stay as they are.
 
-    Its card and the scores beside its weights are written anew.
+    Its card and the scores beside its weights are written anew. The agent is one of the user's own,
+    unless `zoo` names the folder of another zoo.
     """
-    entry = find_entry(name, zoo)
+    entry = find_own(name, zoo)
     experiment = read_experiment(load(entry.weights)[1]["experiment"])
-    score = _evaluate(entry.weights, episodes, zoo)
+    score = _evaluate(entry.weights, episodes, entry.weights.parent)
     update_card(entry, score_facts(score))
     _write_scores(entry.name, entry.weights, experiment, score)
     log(f"{entry.name}: success {score.mean('success'):.3f} in {episodes} episodes")
@@ -184,8 +196,11 @@ def _copy_encoder(meta: dict[str, Any], run: RunDir, target: Path, zoo: Path) ->
     """Put the encoder of a pixel agent beside its weights, unless it is in the zoo."""
     beside = encoder_file(target)
     if "encoder" in meta and find_encoder_by_hash(meta["encoder"]["hash"], zoo) is None:
-        shutil.copyfile(run.encoder, beside)
+        part = beside.with_suffix(".part")
+        shutil.copyfile(run.encoder, part)
+        place(part, beside)
     else:
+        forget_checksum(beside)
         beside.unlink(missing_ok=True)
 
 

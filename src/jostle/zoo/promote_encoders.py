@@ -17,8 +17,9 @@ from jostle.probing.probe import ProbeResult, probe_encoder
 from jostle.reports.learning_curves import plot_learning_curves, read_learning_curve
 from jostle.runs.run_dir import RunDir
 from jostle.zoo.commands import pretrain_command
-from jostle.zoo.promote import Log
-from jostle.zoo.registry import WEIGHTS_DIR, ModelEntry, registry, write_card
+from jostle.zoo.folders import user_zoo
+from jostle.zoo.promote import Log, place
+from jostle.zoo.registry import ModelEntry, check_new_name, registry, write_card
 
 _LABELS = {"val_loss": "validation loss", "recall": "mean recall"}
 
@@ -36,16 +37,18 @@ def is_encoder_run(run: RunDir) -> bool:
 
 
 def promote_encoder(
-    name: str, run: RunDir, log: Log, zoo: Path = WEIGHTS_DIR, folders: Sequence[Path] = ()
+    name: str, run: RunDir, log: Log, zoo: Path | None = None, folders: Sequence[Path] = ()
 ) -> float:
     """Register a run's best encoder as `name` if it is better than the one the zoo has.
 
-    They are compared by the loss on the run's own validation scenes, or by probe recall if there
-    are `folders` of frames with ground truth.
+    The zoo is the user's own by default. Encoders are compared by the loss on the run's own
+    validation scenes, or by probe recall if there are `folders` of frames with ground truth.
 
     Returns:
         The validation loss of the better encoder.
     """
+    zoo = zoo or user_zoo()
+    check_new_name(name, zoo)
     if not run.best.exists():
         raise BadValueError(f"There is no validation yet in {run.path}: train a little longer.")
     model, meta = load_encoder(run.best)
@@ -124,7 +127,7 @@ def _register_run(
     title = f"{name}: {plan.kind} for frames of {plan.model.image_size} pixels"
     write_card(ModelEntry(name, target, target.with_suffix(".md")), title, facts, notes)
     shutil.copyfile(run.best, target.with_suffix(".part"))
-    target.with_suffix(".part").replace(target)
+    place(target.with_suffix(".part"), target)
 
 
 def _describe_metrics(metrics: dict[str, Any]) -> str:

@@ -21,9 +21,10 @@ from jostle.runs.trainer import Report, StopRequested, Trainer
 from jostle.training.start import resume_run, start_run
 from jostle.zoo.agents import load_teacher
 from jostle.zoo.encoders import load_encoder
+from jostle.zoo.folders import user_zoo
 from jostle.zoo.promote import promote_agent
 from jostle.zoo.promote_encoders import promote_encoder
-from jostle.zoo.registry import WEIGHTS_DIR, find_entry, read_meta, registry
+from jostle.zoo.registry import check_new_name, find_entry, read_meta, registry
 
 Log = Callable[[str], None]
 
@@ -107,12 +108,14 @@ class TrainingQueue:
         jobs: list[Job],
         folder: Path,
         log: Log,
-        zoo: Path = WEIGHTS_DIR,
+        zoo: Path | None = None,
         episodes: int = 400,
         on_iteration: Callable[[], None] = lambda: None,
         threads: int = 0,
     ) -> None:
-        """Keep runs in `folder`, weights in `zoo`; compare agents on `episodes` fixed episodes.
+        """Keep runs in `folder`; compare agents on `episodes` fixed episodes.
+
+        Better weights go to `zoo`, the user's own by default.
 
         `on_iteration` is called after every iteration; if it raises an error, the run is saved and
         the slice ends. New runs use `threads` threads; 0 leaves the number to their presets.
@@ -120,7 +123,9 @@ class TrainingQueue:
         self._threads = threads
         self._jobs, self._folder, self._log = jobs, folder, log
         self._on_iteration = on_iteration
-        self._zoo, self._episodes = zoo, episodes
+        self._zoo, self._episodes = zoo or user_zoo(), episodes
+        for job in jobs:
+            check_new_name(job.name, self._zoo)
 
     def next(self) -> Job | None:
         """The first job that has neither used up its time nor reached its target."""
@@ -191,11 +196,11 @@ class TrainingQueue:
 
     def _start(self, job: Job, run: RunDir, report: Report) -> Trainer:
         """Start a job's run, from the zoo's weights if there are any."""
-        models = registry(self._zoo)
+        own = registry(self._zoo)
         config = job.train_config() if job.encoder is None else None
-        entry = models.get(job.name)
+        entry = own.get(job.name)
         if entry is None and config is not None and config.start is not None:
-            entry = find_entry(config.start, self._zoo)
+            entry = own[config.start] if config.start in own else find_entry(config.start)
         self._log(f"{job.name}: starts" + (f" from {entry.name}" if entry else ""))
         weights = entry.weights if entry else None
         if config is None:

@@ -1,7 +1,6 @@
 """Tuning of an agent's evaluation noise: chosen on some episodes, confirmed on others."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 from jostle.core.errors import require
@@ -9,28 +8,30 @@ from jostle.evaluation.compare import compare
 from jostle.evaluation.evaluate import Evaluation
 from jostle.training.components import EVAL_SEED, evaluate_agent
 from jostle.training.load import load_agent
-from jostle.zoo.encoders import find_encoder_by_hash
+from jostle.zoo.encoders import encoder_finder
 from jostle.zoo.promote import register, score_facts, write_eval_noise
-from jostle.zoo.registry import WEIGHTS_DIR, find_entry, update_card
+from jostle.zoo.registry import find_own, update_card
 
 
 def tune(
     name: str,
     levels: Sequence[float],
     log: Callable[[str], None],
-    zoo: Path = WEIGHTS_DIR,
+    zoo: Path | None = None,
     trials: int = 200,
     episodes: int = 400,
 ) -> float:
     """Try several evaluation noise levels; register the best one if it also wins on fixed episodes.
+
+    The agent is one of the user's own, unless `zoo` names the folder of another zoo.
 
     Returns:
         Standard deviation of the evaluation noise that the agent has from now on.
     """
     require(len(levels) > 0, "Name at least one noise level to try.")
     require(min(levels) >= 0, f"Noise levels must not be negative: {tuple(levels)}.")
-    entry = find_entry(name, zoo)
-    experiment, agent = load_agent(entry.weights, partial(find_encoder_by_hash, zoo=zoo))
+    entry = find_own(name, zoo)
+    experiment, agent = load_agent(entry.weights, encoder_finder(zoo))
 
     def evaluate_with(std: float, count: int, seed: int) -> Evaluation:
         return evaluate_agent(experiment, agent, count, seed=seed, num_envs=100, eval_noise=std)
