@@ -11,6 +11,7 @@ from tqdm import tqdm
 from jostle.api.agent import LoadedAgent, load_agent
 from jostle.core.errors import BadValueError
 from jostle.presets.words import parse_words
+from jostle.runs.resume import ignore
 from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import StopRequested
 from jostle.training.start import resume_run, start_run
@@ -50,7 +51,7 @@ def train(
     Args:
         task: Name of a task, such as three-cubes.
         minutes: Time limit; without one, until all environment steps are done.
-        resume: Folder of a run to resume instead.
+        resume: Folder of a run to resume instead; with `env_steps`, to this new total.
         progress: Whether to show a progress bar.
         options: Flags of `jostle train TASK` with underscores: `obs="pixels"`, `method="td3"`,
             `seed=1`, `batch_size=128`, `from_="three-cubes-state"`, `out="runs"`, ...
@@ -58,7 +59,16 @@ def train(
     report = _Report(minutes, progress)
     if resume is not None:
         folder = Path(resume)
-        trainer = resume_run(folder, report, load_teacher=load_teacher)
+        env_steps = options.pop("env_steps", None)
+        if task or options:
+            raise BadValueError(
+                "A resumed run keeps its settings: only env_steps and minutes can be given, not "
+                f"{', '.join([task, *options]).strip(', ')}."
+            )
+        trainer = resume_run(
+            folder, report, load_teacher=load_teacher, env_steps=env_steps,
+            notify=tqdm.write if progress else ignore,
+        )  # fmt: skip
     else:
         config = _parse(task, options)
         experiment = config.experiment

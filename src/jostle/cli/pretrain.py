@@ -47,6 +47,8 @@ class ResumeConfig:
     """Folder of the run."""
     data: Path | None = None
     """Where its frames are now, if they were moved."""
+    steps: int | None = None
+    """A new total of gradient steps, also for a run that is finished."""
     minutes: float | None = None
     """Stop after so many minutes and save."""
 
@@ -61,7 +63,7 @@ def run(argv: list[str]) -> None:
     elif any(word.split("=")[0] == "--resume" for word in argv):
         resumed = tyro.cli(ResumeConfig, prog="jostle pretrain", args=argv)
         bar, folder = ProgressBar(resumed.minutes, _SHOWN), resumed.resume
-        trainer = resume_run(folder, bar, data=resumed.data)
+        trainer = resume_run(folder, bar, None, resumed.data, resumed.steps, print)
     else:
         raise BadValueError(f"Name an encoder first. Known: {', '.join(ENCODERS)}.")
     train_with_bar(bar, trainer, folder, "pretrain")
@@ -94,6 +96,7 @@ def _overview() -> str:
     lines = [
         "usage: jostle pretrain KIND --data DIR [--preset lite|paper] [--field value ...]",
         "       jostle pretrain --resume RUN [--minutes M]     resume a training",
+        "       jostle pretrain --resume RUN --steps N         train on, to a new total",
         "       jostle pretrain KIND --help                    all fields",
         "",
         f"KIND is one of: {', '.join(ENCODERS)}.",

@@ -27,6 +27,8 @@ class ResumeConfig:
 
     resume: Path
     """Folder of the run."""
+    env_steps: int | None = None
+    """A new total of environment steps, also for a run that is finished."""
     minutes: float | None = None
     """Stop after so many minutes and save."""
 
@@ -36,7 +38,10 @@ def run(argv: list[str]) -> None:
     if any(word.split("=")[0] == "--resume" for word in argv):
         resumed = tyro.cli(ResumeConfig, prog="jostle train", args=argv)
         bar = ProgressBar(resumed.minutes, _SHOWN)
-        trainer = resume_run(resumed.resume, bar, load_teacher=load_teacher)
+        trainer = resume_run(
+            resumed.resume, bar, load_teacher=load_teacher, env_steps=resumed.env_steps,
+            notify=print,
+        )  # fmt: skip
         train_with_bar(bar, trainer, resumed.resume, "train")
         return
     if argv and argv[0] in ("-h", "--help"):
@@ -71,6 +76,7 @@ def _overview() -> str:
         "                         [--colors fixed|random] [--field value ...]",
         "                         [--from RUN [--carry actor|all] [--finetune]] [--minutes M]",
         "       jostle train --resume RUN [--minutes M]     resume a training",
+        "       jostle train --resume RUN --env-steps N     train on, to a new total",
         "       jostle train TASK --help                    all fields",
         "",
         "TASK is a task of 'jostle tasks' (three-cubes), or cubes (one to three), or push-2t.",

@@ -21,6 +21,8 @@ from jostle.encoders.catalog import (
 
 PREFIX = "encoder."
 """Prefix of the names of an encoder's tensors."""
+_TRAINED, _AVERAGED = "encoder.model.", "encoder.ema."
+"""The same in a checkpoint: the trained weights, and their averages if there are any."""
 
 
 def describe(model: Encoder) -> dict[str, Any]:
@@ -43,8 +45,23 @@ def save_encoder(path: Path, model: Encoder, meta: dict[str, Any]) -> None:
 
 def load_encoder(path: Path) -> tuple[EncoderModel, dict[str, Any]]:
     """Read an encoder and the `meta` that was stored with it."""
-    tensors, meta = load(path)
+    tensors, meta = load_tensors(path)
     return read_encoder(tensors, meta, path), meta
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read the tensors of an encoder and the `meta` of its file, which may be a checkpoint."""
+    tensors, meta = load(path)
+    if "parts" not in meta:
+        return tensors, meta
+    averaged = any(name.startswith(_AVERAGED) for name in tensors)
+    prefix = _AVERAGED if averaged else _TRAINED
+    own = {
+        f"{PREFIX}{name.removeprefix(prefix)}": tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
+    return own, meta
 
 
 def read_encoder(tensors: Mapping[str, Tensor], meta: dict[str, Any], path: Path) -> EncoderModel:

@@ -4,13 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jostle.core.checkpoint import CheckpointError, load, load_into
+from jostle.core.checkpoint import CheckpointError, load_into
 from jostle.encoders.catalog import EncoderConfig
-from jostle.encoders.saving import PREFIX, read_entry
+from jostle.encoders.saving import PREFIX, load_tensors, read_entry
 from jostle.pretraining.components import Components, build_components
 from jostle.pretraining.config import Pretraining, differences, read_pretraining
 from jostle.pretraining.trainer import EncoderTrainer
 from jostle.runs.config import ConfigMismatchError
+from jostle.runs.resume import Notify, change_total, ignore
 from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import Report
 
@@ -53,6 +54,8 @@ def resume_run(
     report: Report,
     expected: Pretraining[EncoderConfig] | None = None,
     data: Path | None = None,
+    steps: int | None = None,
+    notify: Notify = ignore,
 ) -> EncoderTrainer:
     """Resume a run from its last checkpoint.
 
@@ -61,6 +64,8 @@ def resume_run(
         report: Called after every step.
         expected: If given, the run must be this very pretraining.
         data: Where its frames are now, if they were moved.
+        steps: A new total of gradient steps, also for a run that is finished.
+        notify: Called with sentences about what is done otherwise than before.
     """
     run = RunDir(folder)
     config = read_pretraining(run.read_experiment())
@@ -75,16 +80,25 @@ def resume_run(
             f"The run in {folder} stopped before its first checkpoint. Remove the folder and "
             "start again."
         )
+    before, config = config, config if steps is None else replace(config, steps=steps)
     components = build_components(config if data is None else replace(config, data=str(data)))
     trainer = EncoderTrainer(components, run, report)
     trainer.resume()
+    if config.steps != before.steps:
+        change_total(trainer, config.to_dict(), "gradient steps", notify)
+        done = trainer.counters["step"]
+        notify(
+            f"The step size follows a cosine over all steps: by the new total it is now "
+            f"{config.lr_at(done):.2g}, by the old one it was {before.lr_at(done):.2g}. A training "
+            "with the new total from the start would have another result."
+        )
     return trainer
 
 
 def _carry_weights(components: Components, weights: Path) -> list[dict[str, Any]]:
     """Load the weights of a file or a run; returns the trainings they went through."""
-    file = RunDir(weights).best if weights.is_dir() else weights
-    tensors, meta = load(file)
+    file = RunDir(weights).weights() if weights.is_dir() else weights
+    tensors, meta = load_tensors(file)
     kind, _ = read_entry(meta, file)
     if kind != components.config.kind:
         raise CheckpointError(

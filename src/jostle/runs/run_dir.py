@@ -55,6 +55,17 @@ class RunDir:
         """The encoder of a pixel agent."""
         return self.path / "encoder.safetensors"
 
+    def weights(self) -> Path:
+        """The best weights; before the first evaluation, those of the last checkpoint."""
+        for path in (self.best, self.last):
+            if path.is_file():
+                return path
+        self.read_experiment()  # a folder without a run is named
+        raise BadValueError(
+            f"The run in {self.path} has no weights yet, because it stopped before its first "
+            "checkpoint: resume it with --resume."
+        )
+
     def lock(self) -> AbstractContextManager[None]:
         """Keep other processes from training this run."""
         return locked(self.path / ".lock")
@@ -71,8 +82,12 @@ class RunDir:
         """Start a new run; an existing one is never overwritten."""
         self.check_new()
         self.path.mkdir(parents=True, exist_ok=True)
-        write_json(self.experiment, experiment)
+        self.write_experiment(experiment)
         write_json(self._provenance, provenance())
+
+    def write_experiment(self, experiment: dict[str, Any]) -> None:
+        """Write the config of the run."""
+        write_json(self.experiment, experiment)
 
     def write_history(self, history: list[dict[str, Any]]) -> None:
         """Keep the trainings of the weights before this run."""
@@ -121,9 +136,22 @@ class RunDir:
             part.write_text(text)
             part.replace(self.metrics)
 
+    def move_aside(self) -> list[str]:
+        """Rename metrics and checkpoints, if there are any; returns their new names."""
+        written = [self.metrics, self.best.parent, self.path / "tensorboard"]
+        written = [path for path in written if path.exists()]
+        number = 1
+        while any(_numbered(path, number).exists() for path in written):
+            number += 1
+        return [path.rename(_numbered(path, number)).name for path in written]
+
     @property
     def _provenance(self) -> Path:
         return self.path / "provenance.json"
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_stem(f"{path.stem}-{number}")
 
 
 def critics_file(weights: Path) -> Path:

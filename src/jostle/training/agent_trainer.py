@@ -62,6 +62,17 @@ class AgentTrainer(Trainer):
             "trainer": _Randomness(components),
         }
 
+    def describe(self) -> dict[str, Any]:
+        """What an agent's file says of it: a checkpoint can be played, too."""
+        meta: dict[str, Any] = {
+            "experiment": self.experiment.to_dict(),
+            "history": [*self.run_dir.read_history(), self._training_stage()],
+        }
+        sensor = self.components.agent.sensor
+        if sensor is not None:
+            meta["encoder"] = encoder_reference(self.experiment.encoder, sensor.encoder)
+        return meta
+
     def resume(self) -> None:
         """Restore the last checkpoint."""
         super().resume()
@@ -99,12 +110,16 @@ class AgentTrainer(Trainer):
         training, steps = self.experiment.training, self.components.collector.steps
         return int(training.num_envs * steps * training.utd_ratio)
 
+    def lr_decay(self, total: int) -> float:
+        """Decay of the step sizes at the present point of a training of `total` steps."""
+        fraction = self.experiment.training.lr_decay_fraction
+        remaining = 1 - self.counters["env_steps"] / total
+        return min(1.0, max(0.05, remaining / fraction)) if fraction > 0 else 1.0
+
     def update_lr(self) -> None:
         """Set the step sizes for the present point of the training."""
         training, agent = self.experiment.training, self.components.agent
-        remaining, scale = 1 - self.counters["env_steps"] / training.env_steps, 1.0
-        if training.lr_decay_fraction > 0:
-            scale = min(1.0, max(0.05, remaining / training.lr_decay_fraction))
+        scale = self.lr_decay(training.env_steps)
         if training.lr_warmup_updates:
             scale *= min(1.0, (agent.updates + 1) / training.lr_warmup_updates)
         agent.set_lr_scale(scale)
@@ -140,13 +155,7 @@ class AgentTrainer(Trainer):
     def _save_weights(self, path: Path, evaluation: Evaluation) -> None:
         """Write the agent and, in a second file, what else is needed to continue learning."""
         agent = self.components.agent
-        meta: dict[str, Any] = {
-            "experiment": self.experiment.to_dict(),
-            "score": evaluation.summary(),
-            "history": [*self.run_dir.read_history(), self._training_stage()],
-        }
-        if agent.sensor is not None:
-            meta["encoder"] = encoder_reference(self.experiment.encoder, agent.sensor.encoder)
+        meta = {**self.describe(), "score": evaluation.summary()}
         save(path, agent.acting_tensors(), meta)
         if learning := agent.learning_tensors():
             save(critics_file(path), learning, meta)

@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from jostle.agents.base import PixelSensor
 from jostle.core.checkpoint import CheckpointError, load
 from jostle.core.protocols import Agent, Encoder
@@ -28,8 +30,12 @@ def no_encoder(digest: str) -> Path | None:
 def load_agent(
     path: Path, find_encoder: FindEncoder = no_encoder, device: str = "auto"
 ) -> tuple[Experiment, Agent]:
-    """Read weights and the experiment that they were trained by."""
-    file = RunDir(path).best if path.is_dir() else path
+    """Read weights and the experiment that they were trained by.
+
+    Of a run, these are the best weights or, before its first evaluation, those of its last
+    checkpoint.
+    """
+    file = RunDir(path).weights() if path.is_dir() else path
     tensors, meta = load(file)
     if "experiment" not in meta:
         kind = meta.get("encoder", {}).get("kind")
@@ -53,8 +59,21 @@ def load_agent(
         agent = make_agent(replace(experiment, training=training), observer, None, sensor)
     finally:
         env.close()
-    agent.load_weights(tensors)
+    agent.load_weights(acting_tensors(tensors, meta, agent))
     return experiment, agent
+
+
+def acting_tensors(
+    tensors: dict[str, Tensor], meta: dict[str, Any], agent: Agent
+) -> dict[str, Tensor]:
+    """The tensors of a file that let an agent act; a checkpoint of a training holds more."""
+    if "parts" not in meta:
+        return tensors
+    return {
+        name: tensors[f"agent.{name}"]
+        for name in agent.acting_tensors()
+        if f"agent.{name}" in tensors
+    }
 
 
 def _encoder_of(reference: dict[str, Any], file: Path, find_encoder: FindEncoder) -> Encoder:

@@ -1,6 +1,7 @@
 """Start a training, or resume one."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,10 +13,12 @@ from jostle.encoders.saving import load_encoder, save_encoder
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
 from jostle.runs.config import ConfigMismatchError
+from jostle.runs.resume import Notify, change_total, ignore, restart
 from jostle.runs.run_dir import RunDir, critics_file
 from jostle.runs.trainer import Report
 from jostle.training.agent_trainer import AgentTrainer
 from jostle.training.experiment import Experiment, differences, read_experiment
+from jostle.training.load import acting_tensors
 from jostle.training.train import LoadTeacher, make_trainer
 
 LoadEncoder = Callable[[str], Encoder]
@@ -27,7 +30,7 @@ Carry = Literal["actor", "all"]
 def encoder_from_file(name: str) -> Encoder:
     """Load an encoder of a file or a run."""
     path = Path(name)
-    return load_encoder(RunDir(path).best if path.is_dir() else path)[0]
+    return load_encoder(RunDir(path).weights() if path.is_dir() else path)[0]
 
 
 def scripted_teacher(name: str, env: TabletopVectorEnv) -> Policy:
@@ -63,6 +66,8 @@ def start_run(
     run.write_history(history)
     if encoder is not None:  # a copy of its own: the run can resume wherever the original went
         save_encoder(run.encoder, encoder, {})
+    if weights is not None:  # a run that is killed early does not lose them
+        trainer.save()
     return trainer
 
 
@@ -71,8 +76,19 @@ def resume_run(
     report: Report,
     expected: Experiment | None = None,
     load_teacher: LoadTeacher = scripted_teacher,
+    env_steps: int | None = None,
+    notify: Notify = ignore,
 ) -> AgentTrainer:
-    """Resume a run from its last checkpoint; `expected`, if given, must be its experiment."""
+    """Resume a run from its last checkpoint.
+
+    Args:
+        folder: Folder of the run.
+        report: Called after every iteration.
+        expected: If given, the run must be this very experiment.
+        load_teacher: From a name to a policy that acts in an environment.
+        env_steps: A new total of environment steps, also for a run that is finished.
+        notify: Called with sentences about what is done otherwise than before.
+    """
     run = RunDir(folder)
     experiment = read_experiment(run.read_experiment())
     if expected is not None and (differing := differences(experiment, expected)):
@@ -80,16 +96,43 @@ def resume_run(
             f"The run in {folder} is another experiment:\n  " + "\n  ".join(differing)
         )
     encoder = load_encoder(run.encoder)[0] if experiment.encoder else None
+    before = experiment.training.env_steps
+    if env_steps is not None:
+        training = replace(experiment.training, env_steps=env_steps)
+        experiment = replace(experiment, training=training)
     trainer = make_trainer(experiment, run, report, encoder, load_teacher)
     if run.last.exists():
         trainer.resume()
+    elif run.read_history():
+        raise CheckpointError(
+            f"The run in {folder} has no checkpoint and not the weights that it started from: "
+            "start a new run with --from."
+        )
+    else:
+        restart(run, notify)
+    if trainer.total != before:
+        change_total(trainer, experiment.to_dict(), "environment steps", notify)
+        _describe_lr(trainer, before, notify)
     return trainer
+
+
+def _describe_lr(trainer: AgentTrainer, before: int, notify: Notify) -> None:
+    """Say how a new total changes step sizes that depend on it."""
+    fraction = trainer.experiment.training.lr_decay_fraction
+    if fraction > 0:
+        old, new = trainer.lr_decay(before), trainer.lr_decay(trainer.total)
+        notify(
+            f"Step sizes fall in the last {fraction:.0%} of a training: by the new total they are "
+            f"now {new:.2f} of their full size, by the old one they were {old:.2f}. A training "
+            "with the new total from the start would have another result."
+        )
 
 
 def _carry_weights(trainer: AgentTrainer, weights: Path, carry: Carry) -> list[dict[str, Any]]:
     """Load networks of a file or a run; returns the trainings they went through."""
-    file = RunDir(weights).best if weights.is_dir() else weights
+    file = RunDir(weights).weights() if weights.is_dir() else weights
     tensors, meta = load(file)
+    tensors = acting_tensors(tensors, meta, trainer.components.agent)
     if carry == "all":
         if not critics_file(file).is_file():
             raise CheckpointError(

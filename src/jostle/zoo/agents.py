@@ -31,9 +31,9 @@ def find_weights(name: str) -> Path:
 
 
 def find_weights_file(name: str) -> Path:
-    """Path of a weights file; of a run, its best weights."""
+    """Path of a weights file; of a run, its best weights, or those of its last checkpoint."""
     path = find_weights(name)
-    return RunDir(path).best if path.is_dir() else path
+    return RunDir(path).weights() if path.is_dir() else path
 
 
 def training_history(name: str) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from jostle.zoo.registry import encoders, read_meta, registry
 
 
 def find_encoder_file(name: str, zoo: Path | None = None) -> Path:
-    """Path of an encoder's weights file; of a run, its best weights."""
+    """Path of an encoder's weights file; of a run, its best weights or its last checkpoint."""
     models = registry(zoo)
     path = models[name].weights if name in models else Path(name)
     if not path.exists():
@@ -21,7 +21,7 @@ def find_encoder_file(name: str, zoo: Path | None = None) -> Path:
             f"There is no encoder called '{name}', and no run or file of that name. "
             f"{suggest(name, list(encoders(zoo)))}"
         )
-    return RunDir(path).best if path.is_dir() else path
+    return RunDir(path).weights() if path.is_dir() else path
 
 
 def load_encoder(name: str, zoo: Path | None = None) -> Encoder:

@@ -192,7 +192,7 @@ class TrainingQueue:
         self._log(f"{job.name}: resumes {run.path}")
         if job.encoder is not None:
             return pretraining.resume_run(run.path, report)
-        return resume_run(run.path, report, load_teacher=load_teacher)
+        return resume_run(run.path, report, load_teacher=load_teacher, notify=self._log)
 
     def _start(self, job: Job, run: RunDir, report: Report) -> Trainer:
         """Start a job's run, from the zoo's weights if there are any."""
