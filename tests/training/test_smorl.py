@@ -1,11 +1,15 @@
 """SMORL: one object at a time, in training and in use."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from experiments import metric_rows, quiet, stop_at, tiny  # noqa: E402
+from jostle.cli import train as train_command  # noqa: E402
+from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.presets.axes import Axes  # noqa: E402
 from jostle.runs.trainer import StopRequested  # noqa: E402
 from jostle.training.components import make_env, make_policy  # noqa: E402
@@ -29,6 +33,26 @@ def test_smorl_trains_on_one_object_at_a_time_and_resumes_bit_for_bit(tmp_path):
     np.testing.assert_array_equal(states[:, :, 0, 1, :2], stored.achieved[:, :, 0])
     np.testing.assert_array_equal(states[:, 0, 0, 1, 4:], goals[:, 0, 0, 4:])
     assert len(np.unique(states[:, 0, 0, 2, 4:], axis=0)) > 2
+
+
+@pytest.mark.parametrize("shuffled", [True, False])
+def test_smorl_trains_all_objects_whether_or_not_ids_are_shuffled(shuffled, tmp_path):
+    experiment = tiny("three-cubes", SMORL)
+    training = replace(experiment.training, shuffle_object_ids=shuffled, num_envs=16)
+    trainer = start_run(replace(experiment, training=training), tmp_path / "run", quiet)
+    observer = trainer.components.collector.observer
+    observer.reset(np.arange(16))
+    assert set(observer.chosen.tolist()) == {0, 1, 2}
+    assert (observer.object_ids == np.arange(3)).all() == (not shuffled)
+
+
+def test_smorl_with_an_encoder_is_refused_before_anything_is_built(capsys):
+    experiment = tiny("two-cubes", SMORL)
+    with pytest.raises(BadValueError, match="SMORL from images"):
+        replace(experiment, encoder="dlp-6cubes")
+    with pytest.raises(SystemExit, match="2"):
+        train_command.run(["two-cubes", "--obs", "pixels", "--method", "td3", "--arch", "smorl"])
+    assert "SMORL from images" in capsys.readouterr().err
 
 
 def test_the_policy_switches_to_objects_that_are_not_at_their_goal(tmp_path):

@@ -36,8 +36,9 @@ class StateObserver:
         num_envs: int,
         rng: np.random.Generator | None,
         features: Literal["full", "paper"] = "full",
+        shuffle_ids: bool = True,
     ) -> None:
-        """Observe `num_envs` environments; without `rng`, ids are simply 0, 1, 2, ...
+        """Observe `num_envs` environments; ids are 0, 1, 2, ... unless `rng` shuffles them.
 
         The paper's features have no height and no gripper flag: the gripper has the first id, and
         ids are fixed.
@@ -52,6 +53,7 @@ class StateObserver:
             ids = ((GRIPPER, 1), (OBJECT_ID, MAX_OBJECTS))
             self.layout = EntityLayout(((POSITION, 2), (HEIGHT, 1), *heading, *ids))
         self._fixed_ids = features == "paper"
+        self._shuffle_ids = shuffle_ids and rng is not None and not self._fixed_ids
         self.object_ids = np.tile(np.arange(reader.objects), (num_envs, 1))  # (B, N)
 
     @property
@@ -77,8 +79,8 @@ class StateObserver:
         return GoalSpec(1, columns, coordinates, shared=shared)
 
     def reset(self, envs: NDArray[np.int64]) -> None:
-        """Draw new object ids for environments that start an episode; the paper's are fixed."""
-        if self.rng is None or self._fixed_ids:
+        """Draw new object ids for environments that start an episode, unless they are fixed."""
+        if self.rng is None or not self._shuffle_ids:
             return
         for env in envs:
             self.object_ids[env] = self.rng.permutation(MAX_OBJECTS)[: self._reader.objects]

@@ -31,9 +31,10 @@ class SubgoalObserver(StateObserver):
         num_envs: int,
         rng: np.random.Generator | None,
         features: Literal["full", "paper"] = "full",
+        shuffle_ids: bool = True,
     ) -> None:
-        """Start with the first object everywhere."""
-        super().__init__(reader, num_envs, rng, features)
+        """Start with the first object everywhere; `rng` chooses others in each episode."""
+        super().__init__(reader, num_envs, rng, features, shuffle_ids)
         self.chosen = np.zeros(num_envs, np.int64)
 
     @property

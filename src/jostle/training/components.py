@@ -83,6 +83,7 @@ def make_observer(
     sensor: PixelSensor | None = None,
     device: torch.device | None = None,
     state_features: Literal["full", "paper"] = "full",
+    shuffle_ids: bool = True,
 ) -> Observer:
     """The observer that goes with a network, or with an encoder and its cameras."""
     if sensor is not None:
@@ -94,7 +95,7 @@ def make_observer(
         "--no-table-xy.",
     )
     observer = SubgoalObserver if net.arch == "smorl" else StateObserver
-    return observer(env.state_reader, env.num_envs, rng, state_features)
+    return observer(env.state_reader, env.num_envs, rng, state_features, shuffle_ids)
 
 
 def make_sampler(

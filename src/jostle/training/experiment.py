@@ -130,6 +130,11 @@ class Experiment:
             not self.training.curriculum or isinstance(self.objects, tuple),
             "A curriculum needs a range of objects, such as the task 'cubes' with --objects 1 3.",
         )
+        require(
+            self.net.arch != "smorl" or self.encoder == "",
+            "SMORL from images is not there yet: train from true state (--obs state), or with "
+            "--arch eit.",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -43,9 +43,11 @@ def make_trainer(
     renders = experiment.hindsight.goal_render_every
 
     sensor = None if encoder is None else PixelSensor(encoder, experiment.cameras)
-    ids = seeds.rng("codes") if training.shuffle_object_ids else None
+    shuffle = training.shuffle_object_ids
+    # SMORL also chooses the object of an episode by this stream
+    ids = seeds.rng("codes") if shuffle or experiment.net.arch == "smorl" else None
     features = experiment.state_features
-    observer = make_observer(experiment.net, env, ids, sensor, device, features)
+    observer = make_observer(experiment.net, env, ids, sensor, device, features, shuffle)
     privileged = StateObserver(env.state_reader, env.num_envs, None) if method.privileged else None
     keep_state = training.goal_augmentation > 0
     collector = Collector(env, observer, steps, privileged, renders, keep_state)
