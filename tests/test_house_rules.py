@@ -31,6 +31,26 @@ def test_every_path_and_link_in_the_docs_exists(page):
         assert (ROOT / path).exists(), f"{page.name} names {path}"
 
 
+STEPPING = {
+    "cli/doctor.py": ["env"],  # tries the Gymnasium interface
+    "rollout/collector.py": ["self.env"],  # training
+    "rollout/rollout.py": ["env"],  # everything else
+}
+"""Who may step environments: besides them, only the environments' own layers."""
+
+
+def test_one_loop_steps_environments_in_training_and_one_elsewhere():
+    other = ("optimizer", "_reaching")  # steps that are no environment's
+    found = {}
+    for path in SOURCES:
+        name = path.relative_to(ROOT / "src/jostle").as_posix()
+        stepped = re.findall(r"([\w.]+)\.step\(", path.read_text())
+        stepped = [receiver for receiver in stepped if not receiver.endswith(other)]
+        if stepped and not name.startswith(("envs/", "scene/")):
+            found[name] = stepped
+    assert found == STEPPING
+
+
 def test_every_task_has_a_section_in_the_docs():
     text = (ROOT / "docs/tasks.md").read_text()
     for name in TASKS:

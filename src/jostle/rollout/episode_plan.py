@@ -42,18 +42,29 @@ def sample_plan(
     return EpisodePlan(episode, actions, 0 if dataset.policy == "oracle" else steps)
 
 
-def act(
-    plans: list[EpisodePlan], step: int, observation: Observation, oracle: Policy
-) -> NDArray[np.float32]:
-    """Choose the actions of all environments, (B, 3).
+class PlanPolicy:
+    """Acts by plans, one per environment."""
 
-    The oracle is slow, so it is called only for the environments in which it acts.
-    """
-    actions = np.stack([plan.actions[step] for plan in plans])
-    expert = np.flatnonzero([plan.expert_from <= step for plan in plans])
-    if len(expert):
-        actions[expert] = oracle.act({key: rows[expert] for key, rows in observation.items()})
-    return actions
+    def __init__(self, plans: list[EpisodePlan], oracle: Policy) -> None:
+        """Follow `plans`; `oracle` takes over where they say so."""
+        self._plans, self._oracle, self._step = plans, oracle, 0
+
+    def reset(self) -> None:
+        """Start with the first action of every plan."""
+        self._step = 0
+
+    def act(self, observation: Observation) -> NDArray[np.float32]:
+        """Choose the next actions of all environments, (B, 3).
+
+        The oracle is slow, so it is called only for the environments in which it acts.
+        """
+        actions = np.stack([plan.actions[self._step] for plan in self._plans])
+        expert = np.flatnonzero([plan.expert_from <= self._step for plan in self._plans])
+        if len(expert):
+            rows = {key: values[expert] for key, values in observation.items()}
+            actions[expert] = self._oracle.act(rows)
+        self._step += 1
+        return actions
 
 
 def partially_solved(episode: EpisodeSpec, rng: np.random.Generator) -> EpisodeSpec:

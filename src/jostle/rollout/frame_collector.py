@@ -1,5 +1,6 @@
 """Collection of frames: episodes by number, rendered from all cameras, written shard by shard."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +13,9 @@ from jostle.frames.shards import FrameFolder, ShardWriter
 from jostle.oracles.catalog import oracle
 from jostle.pixels.render_pool import RenderPool
 from jostle.rollout.async_writer import AsyncFrameWriter, Buffers, ShardBuffers
-from jostle.rollout.episode_plan import act, sample_plan
+from jostle.rollout.episode_plan import PlanPolicy, sample_plan
 from jostle.rollout.frame_dataset import FrameDatasetSpec, palette_of
+from jostle.rollout.rollout import Step, rollout
 from jostle.runs.run_dir import provenance
 from jostle.scene.build import compile_scene
 from jostle.scene.colors import RGB
@@ -139,13 +141,15 @@ class FrameCollector:
             rng = np.random.default_rng([self.dataset.seed, self._stream, number])
             plans.append(sample_plan(self.dataset, self.env.episode_sampler, rng))
 
-        # Steps
-        observation, _ = self.env.reset(options={"episode": [plan.episode for plan in plans]})
-        for step in range(self.dataset.scenes):
-            if step:
-                actions = act(plans, step - 1, observation, self._oracle)
-                observation = self.env.step(actions)[0]
+        # Steps, each rendered by the writer's thread
+        steps = itertools.count()
+
+        def render(_: Step) -> None:
             requests = self.env.render_requests()[: len(buffers["frames"])]
             requests = [replace(request, qpos=request.qpos.copy()) for request in requests]
-            self._writer.submit(self._writer.render_step, requests, step, buffers, palette)
+            self._writer.submit(self._writer.render_step, requests, next(steps), buffers, palette)
             self._writer.flush(pending=2 * self.dataset.scenes)  # bounds the memory
+
+        episodes = [plan.episode for plan in plans]
+        policy = PlanPolicy(plans, self._oracle)
+        rollout(self.env, policy, self.dataset.steps, episodes, on_step=render)

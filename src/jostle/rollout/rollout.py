@@ -1,4 +1,4 @@
-"""Playing episodes with a policy: the only loop that steps environments in evaluation."""
+"""Playing episodes with a policy: the only loop that steps environments outside of training."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def rollout(
     """
     require(
         env.metadata["autoreset_mode"] is AutoresetMode.DISABLED,
-        "Episodes can be scored only without autoreset, which restarts them half-way: build the "
+        "Episodes can be played only without autoreset, which restarts them half-way: build the "
         "environment with autoreset_mode='Disabled'.",
     )
     if hasattr(policy, "reset"):
