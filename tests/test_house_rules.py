@@ -51,6 +51,12 @@ def test_one_loop_steps_environments_in_training_and_one_elsewhere():
     assert found == STEPPING
 
 
+def test_trainers_know_agents_by_protocols_only():
+    for path in (ROOT / "src/jostle/training").glob("*.py"):
+        classes = re.findall(r"isinstance\([^,()]+, ([^()]+)\)", path.read_text())
+        assert set(classes) <= {"tuple", "ImitationAgent"}, path.name
+
+
 def test_every_task_has_a_section_in_the_docs():
     text = (ROOT / "docs/tasks.md").read_text()
     for name in TASKS:

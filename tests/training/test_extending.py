@@ -1,6 +1,7 @@
 """Methods and rewards from outside the package: registered, trained, saved, resumed, refused."""
 
 import re
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from jostle.runs.trainer import StopRequested  # noqa: E402
 from jostle.training import methods  # noqa: E402
 from jostle.training.agent_trainer import AgentTrainer  # noqa: E402
 from jostle.training.components import observation_spec  # noqa: E402
+from jostle.training.dagger import imitation_errors  # noqa: E402
 from jostle.training.methods import METHODS, Method, register_method  # noqa: E402
 from jostle.training.off_policy import OffPolicyTrainer  # noqa: E402
 from jostle.training.start import resume_run, start_run  # noqa: E402
@@ -109,6 +111,19 @@ class SparseReward:
         gaps = state.values[:, 0, 1:, :2] - goal.values[:, 0, :, :2]  # (B, N, 2)
         near = (np.linalg.norm(gaps, axis=-1) < 0.05).all(-1)
         return np.where(near, 0.0, -1.0).astype(np.float32)
+
+
+class LinearImitator(LinearAgent):
+    """The same, fitted to the labels of a teacher."""
+
+    def predict(self, state: Entities, goal: Entities) -> tuple[torch.Tensor, None]:
+        return self._actions(state, goal), None
+
+    def step_actor(self, loss: torch.Tensor) -> None:
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.updates += 1
 
 
 def register_linear(make_trainer: Any = OffPolicyTrainer, make_agent: Any = LinearAgent) -> None:
@@ -260,3 +275,28 @@ def test_every_part_of_the_contract_of_agents_is_checked():
         if re.match(r"[a-z]", name)
     }
     assert parts == set(methods._AGENT_PARTS)
+
+
+def test_any_agent_that_can_be_fitted_to_labels_learns_by_dagger(tmp_path):
+    method = replace(METHODS["dagger"], make_agent=LinearImitator)
+    register_method("linear-dagger", method)
+    base = tiny(axes=Axes(method="dagger"), method="linear-dagger", utd_ratio=1.0)
+    trainer = start_run(base, tmp_path / "run", quiet)
+    agent, untrained = trainer.components.agent, deepcopy(trainer.components.agent)
+    trainer.run()
+    rows = np.arange(base.td3.batch_size)
+    batch = trainer._batch(rows, rows)
+    errors = [
+        imitation_errors(student.predict(batch.state, batch.goal)[0], batch.labels).mean()
+        for student in (untrained, agent)
+    ]
+    assert errors[1] < 0.9 * errors[0]
+    assert agent.updates == metric_rows(tmp_path / "run")[-1]["updates"] > 0
+
+
+def test_an_agent_that_cannot_be_fitted_to_labels_is_refused_by_dagger(tmp_path):
+    register_method("linear-dagger", replace(METHODS["dagger"], make_agent=LinearAgent))
+    base = tiny(axes=Axes(method="dagger"), method="linear-dagger")
+    with pytest.raises(BadValueError, match="LinearAgent cannot imitate a teacher: add predict"):
+        start_run(base, tmp_path / "run", quiet)
+    assert not (tmp_path / "run").exists()

@@ -152,6 +152,18 @@ class TD3Agent(BaseAgent):
         self._optimizer_step(self.actor_optimizer, loss, self.actor)
         return {"actor_loss": loss.detach(), "action_abs": policy_action.detach().abs().mean()}
 
+    def predict(self, state: Entities, goal: Entities) -> tuple[Tensor, Tensor | None]:
+        """Actions (B, A) and auxiliary predictions, if there are any; differentiable."""
+        state, goal = self.normalizer(state), self.normalizer(goal)
+        if isinstance(self.actor, EITActor):
+            return self.actor.act_and_predict(state, goal)
+        return self.actor(state, goal), None
+
+    def step_actor(self, loss: Tensor) -> None:
+        """Take one optimizer step of the actor alone, and count it as an update."""
+        self._optimizer_step(self.actor_optimizer, loss, self.actor)
+        self.updates += 1
+
     def observe(self, episodes: Episodes) -> None:
         """Update the normalizers with new states."""
         self.normalizer.update(_flat_states(episodes.actor))

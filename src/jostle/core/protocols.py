@@ -102,6 +102,19 @@ class Agent(Stateful, Protocol):
 
 
 @runtime_checkable
+class ImitationAgent(Agent, Protocol):
+    """An agent whose actor can be fitted to labels: what the method `dagger` needs besides."""
+
+    def predict(self, state: Entities, goal: Entities) -> "tuple[Tensor, Tensor | None]":
+        """Actions (B, A) and auxiliary predictions, if there are any; differentiable."""
+        ...
+
+    def step_actor(self, loss: "Tensor") -> None:
+        """Take one optimizer step of the actor alone, and count it as an update."""
+        ...
+
+
+@runtime_checkable
 class Reward(Protocol):
     """A function of what was achieved and what is desired."""
 

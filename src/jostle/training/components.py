@@ -1,7 +1,7 @@
 """The components of a training: environments, observers, agent, policies."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -164,8 +164,8 @@ def make_policy(agent: Agent, env: TabletopVectorEnv, eval_noise: float | None =
             f"{agent.spec.goal[1]}, here are {objects}."
         )
     noise = agent.eval_noise_std if eval_noise is None else eval_noise
-    if isinstance(observer, SubgoalObserver):
-        return SubgoalPolicy(agent, observer, env.goal_metric, noise)
+    if agent.net.arch == "smorl" and agent.sensor is None:
+        return SubgoalPolicy(agent, cast(SubgoalObserver, observer), env.goal_metric, noise)
     return AgentPolicy(agent, observer, noise)
 
 

@@ -12,11 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from jostle.agents.td3 import TD3Agent
 from jostle.core.entities import Entities
+from jostle.core.errors import BadValueError
 from jostle.core.profiler import PROFILER
-from jostle.core.protocols import Observation
-from jostle.nets.eit import EITActor
+from jostle.core.protocols import ImitationAgent, Observation
 from jostle.replay.batch import gather_entities, gather_steps
 from jostle.replay.goal_augmentation import augment_goals
 from jostle.replay.hindsight import Index
@@ -64,7 +63,11 @@ class DaggerTrainer(AgentTrainer):
         super().__init__(experiment, components, run, report)
         training = experiment.training
         assert components.teacher is not None
-        assert isinstance(components.agent, TD3Agent)
+        if not isinstance(components.agent, ImitationAgent):
+            raise BadValueError(
+                f"A {type(components.agent).__name__} cannot imitate a teacher: add predict and "
+                "step_actor (jostle.core.protocols.ImitationAgent)."
+            )
         self._teacher, self._student = components.teacher, components.agent
         self._aux = AuxiliaryTargets(experiment, components.env)
         self._prioritized = PrioritizedSampler(
@@ -173,8 +176,7 @@ class DaggerTrainer(AgentTrainer):
                 episode, step = self._prioritized.sample(own)
                 batch = self._batch(episode, step).to(agent.device)
             with PROFILER("updating"):
-                # Losses
-                actions, aux = self._predict(batch)
+                actions, aux = agent.predict(batch.state, batch.goal)
                 errors = imitation_errors(actions, batch.labels)
                 loss = errors.mean()
                 imitation_loss += float(loss.detach())
@@ -182,23 +184,10 @@ class DaggerTrainer(AgentTrainer):
                     aux_error = self._aux.loss(aux, batch.aux_targets)
                     aux_loss += float(aux_error.detach())
                     loss = loss + aux_error
-
-                # Actor step
-                agent.actor_optimizer.zero_grad(set_to_none=True)
-                loss.backward()  # type: ignore[no-untyped-call]
-                agent.actor_optimizer.step()
+                agent.step_actor(loss)
             self._prioritized.update_priorities(episode, step, errors.detach().cpu().numpy()[:own])
-            agent.updates += 1
         row = {"updates": agent.updates, "imitation_loss": imitation_loss / max(updates, 1)}
         return row | ({"aux_loss": aux_loss / max(updates, 1)} if agent.net.aux_targets else {})
-
-    def _predict(self, batch: ImitationBatch) -> tuple[Tensor, Tensor | None]:
-        """The student's actions and auxiliary predictions."""
-        agent = self._student
-        state, goal = agent.normalizer(batch.state), agent.normalizer(batch.goal)
-        if isinstance(agent.actor, EITActor):
-            return agent.actor.act_and_predict(state, goal)
-        return agent.actor(state, goal), None
 
 
 def imitation_errors(actions: Tensor, labels: Tensor) -> Tensor:
