@@ -20,6 +20,10 @@ def test_no_file_is_longer_than_three_hundred_lines(path):
     assert len(path.read_text().splitlines()) <= 300
 
 
+def test_the_mathematics_of_attention_fit_on_one_page():
+    assert len((ROOT / "src/jostle/nets/attention.py").read_text().splitlines()) <= 90
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_every_path_and_link_in_the_docs_exists(page):
     text = page.read_text()

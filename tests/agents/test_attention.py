@@ -43,17 +43,6 @@ def test_attention_sums_to_one_over_visible_entities_and_is_zero_elsewhere(net, 
     np.testing.assert_allclose(weights.sum((1, 2)), 1, rtol=1e-5)
 
 
-@NETS
-@VISIBLE_FRACTIONS
-def test_packing_tokens_does_not_change_the_attention(net, fraction, monkeypatch):
-    state, goal, agent = random_sets(fraction), random_sets(0.6, seed=1), make_agent(net)
-    packed = agent.attention(state, goal)
-    monkeypatch.setattr("jostle.nets.eit.packed", lambda tokens: tokens)
-    unpacked = agent.attention(state, goal)
-    assert np.ptp(unpacked[state.visible.numpy()]) > 1e-3, "equal weights would prove nothing"
-    np.testing.assert_allclose(packed, unpacked, rtol=1e-3, atol=1e-6)
-
-
 def test_attention_follows_an_entity_to_another_row():
     state, goal, agent = random_sets(0.5), random_sets(0.6, seed=1), make_agent(FAST_NET)
     order = torch.randperm(COUNT, generator=torch.Generator().manual_seed(0))

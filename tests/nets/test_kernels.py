@@ -17,6 +17,7 @@ from jostle.nets.kernels import attention, small_attention, use_kernels  # noqa:
 from jostle.nets.layers import MLP, LayerNorm  # noqa: E402
 from jostle.nets.mlp import MLPActor, MLPCritic  # noqa: E402
 from jostle.nets.smorl import SmorlActor, SmorlCritic  # noqa: E402
+from jostle.nets.token_set import TokenSet  # noqa: E402
 
 
 def with_grads(net, out, inputs):
@@ -116,9 +117,13 @@ def test_every_size_of_sets_has_the_same_weights_with_and_without_kernels(keys, 
     actor = EITActor(net, layout(6), 1, 3)
     state, goal = random_sets((5, 1, keys), visible=0.6), random_sets((5, 1, keys), seed=1)
     state.visible[0] = False
-    kernel_weights = actor.attention(state, goal)
+    tokens = TokenSet.of(state), TokenSet.of(goal)
+    kernel_features, kernel_weights = actor.trunk.pooled(*tokens)
     with use_kernels(False):
-        torch.testing.assert_close(actor.attention(state, goal), kernel_weights)
+        features, weights = actor.trunk.pooled(*tokens)
+    torch.testing.assert_close(kernel_features, features)
+    torch.testing.assert_close(kernel_weights, weights)
+    torch.testing.assert_close(actor.attention(state, goal), weights[0, :, :, 0].mean(1))
 
 
 def test_kernels_are_on_by_default_on_the_cpu_only_and_a_switch_ends_with_its_block():

@@ -119,11 +119,11 @@ def test_attention_over_small_and_large_sets_is_the_same_mathematics(monkeypatch
     query, context = torch.randn(1, 3, 5, 16), torch.randn(1, 3, 7, 16)
     visible = torch.rand(3, 7) > 0.3
     visible[2] = False
-    small, weights = attend(query, context, visible, need_weights=True)
+    small, weights = attend(query, context, visible)
     monkeypatch.setattr("jostle.nets.kernels.attention._SMALL", 0)
-    large, large_weights = attend(query, context, visible, need_weights=True)
+    large, large_weights = attend(query, context, visible)
     with use_kernels(False):
-        plain, plain_weights = attend(query, context, visible, need_weights=True)
+        plain, plain_weights = attend(query, context, visible)
     for result, same_weights in ((large, large_weights), (plain, plain_weights)):
         torch.testing.assert_close(result, small)
         torch.testing.assert_close(same_weights, weights)

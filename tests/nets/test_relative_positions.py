@@ -77,7 +77,7 @@ def test_attention_adds_relative_positions_to_keys_and_values(
     query, context = torch.randn(2, 3, queries, 16), torch.randn(2, 3, keys, 16)
     visible = torch.rand(3, keys) > 0.3
     with use_kernels(limits is not None):
-        result, weights = attend(query, context, visible, tuple(relative), need_weights=True)
+        result, weights = attend(query, context, visible, tuple(relative))
 
     # The same with a key and a value for every pair
     features = torch.cat([kind.features for kind in relative], dim=-1)

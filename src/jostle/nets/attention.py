@@ -21,29 +21,23 @@ class Attention(nn.Module):
         """Attend with `heads` heads; relative positions, if any, have `rel_pos_dim` features."""
         super().__init__()
         self.heads = heads
-        self.query, self.key, self.value, self.out = (
-            Linear(embed_dim, embed_dim, ensemble, bias=False) for _ in range(4)
-        )
+        maps = [Linear(embed_dim, embed_dim, ensemble, bias=False) for _ in range(4)]
+        self.query, self.key, self.value, self.out = maps
         self.rel_pos: RelPosProjection | None = None
         if rel_pos_dim:
             self.rel_pos = RelPosProjection(embed_dim, heads, rel_pos_dim, ensemble)
 
     def forward(
-        self,
-        query: Tensor,
-        context: Tensor,
-        visible: Tensor,
-        relative: Relative = (),
-        need_weights: bool = False,
+        self, query: Tensor, context: Tensor, visible: Tensor, relative: Relative = ()
     ) -> tuple[Tensor, Tensor | None]:
         """Let queries (C, B, Q, E) attend to the visible (B, S) part of a context (C, B, S, E).
 
-        Returns the result (C, B, Q, E) and, if needed, the weights (C, B, h, Q, S).
+        Returns the result (C, B, Q, E) and the weights (C, B, h, Q, S); some kernels have none.
         """
         if kernels.enabled(query):
-            return attend(self, query, context, visible, relative, need_weights)
+            return attend(self, query, context, visible, relative)
         result, weights = self.mix(*self.project(query, context), visible, relative)
-        return self.out(result.flatten(-2)), weights if need_weights else None
+        return self.out(result.flatten(-2)), weights
 
     def project(self, query: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Scaled queries, keys and values by head, (C, B, T, h, d) each."""
@@ -86,16 +80,11 @@ class Block(nn.Module):
         self.mlp = MLP((size, *config.block_hidden, size), ensemble)
 
     def forward(
-        self,
-        x: Tensor,
-        context: Tensor | None,
-        visible: Tensor,
-        relative: Relative = (),
-        need_weights: bool = False,
+        self, x: Tensor, context: Tensor | None, visible: Tensor, relative: Relative = ()
     ) -> tuple[Tensor, Tensor | None]:
         """Update x (C, B, Q, E) from the visible part of a context, or of itself."""
         query = self.norm_attention(x)
         source = query if self.norm_context is None else self.norm_context(context)
-        result, weights = self.attention(query, source, visible, relative, need_weights)
+        result, weights = self.attention(query, source, visible, relative)
         x = x + result
         return x + self.mlp(self.norm_mlp(x)), weights

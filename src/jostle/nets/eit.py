@@ -13,7 +13,7 @@ from jostle.core.errors import require
 from jostle.nets import kernels
 from jostle.nets.attention import Block
 from jostle.nets.config import NetConfig
-from jostle.nets.kernels.packing import packed, pool_in_buckets, unpack
+from jostle.nets.kernels.packing import pool_in_buckets
 from jostle.nets.layers import MLP, LayerNorm, Linear
 from jostle.nets.relative_positions import (
     XY,
@@ -111,9 +111,11 @@ class Trunk(nn.Module):
         goal: TokenSet,
         action_token: Tensor | None = None,
         action_position: Tensor | None = None,
-        need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Pool sets of tokens into features; also the weights (C, B, h, Q, T) of the pooling."""
+        """Pool sets of tokens into features; also the weights (C, B, h, Q, T) of the pooling.
+
+        Some kernels have no weights.
+        """
         # Embed
         x, visible = self.embed(state, self.embed_state), state.visible  # (C, B, S, E), (B, S)
         goals = self.embed(goal, self.embed_goal)  # (C, B, G, E)
@@ -135,7 +137,7 @@ class Trunk(nn.Module):
         query = self.query[:, None].expand(-1, x.shape[1], -1, -1)  # (C, B, 1, E)
         if action_token is not None:
             query = torch.cat((query, x[:, :, :1]), dim=2)  # (C, B, 2, E)
-        pooled, weights = self.pool(query, x, visible, need_weights=need_weights)
+        pooled, weights = self.pool(query, x, visible)
         return self.project(self.norm(pooled)).flatten(2), weights
 
     def embed(self, tokens: TokenSet, embedding: Embedding) -> Tensor:
@@ -199,13 +201,10 @@ class EITActor(nn.Module):
 
     def attention(self, state: Entities, goal: Entities) -> Tensor:
         """Weights of the pooling query over the entities, (B, V*K), averaged over heads."""
-        tokens, goals = TokenSet.of(state), TokenSet.of(goal)
-        if kernels.enabled(state.values):
-            tokens, goals = packed(tokens), packed(goals)
-        _, weights = self.trunk.pooled(tokens, goals, need_weights=True)
+        with kernels.use_kernels(False):
+            _, weights = self.trunk.pooled(TokenSet.of(state), TokenSet.of(goal))
         assert weights is not None
-        views, count, _ = state.shape
-        return unpack(tokens, weights[0, :, :, 0].mean(1), views * count)
+        return weights[0, :, :, 0].mean(1)
 
 
 class EITCritic(nn.Module):

@@ -21,19 +21,14 @@ _PAIRS = 12
 
 
 def attend(
-    layer: "Attention",
-    query: Tensor,
-    context: Tensor,
-    visible: Tensor,
-    relative: Relative,
-    need_weights: bool,
+    layer: "Attention", query: Tensor, context: Tensor, visible: Tensor, relative: Relative
 ) -> tuple[Tensor, Tensor | None]:
-    """Do what `Attention.forward` does."""
+    """Do what `Attention.forward` does; small sets get no weights."""
     if layer.rel_pos is None:
         relative = ()
 
     # Small sets without relative positions
-    if not relative and not need_weights and _suits_small_attention(context, visible):
+    if not relative and _suits_small_attention(context, visible):
         maps = (layer.query.weight, layer.key.weight, layer.value.weight, layer.out.weight)
         return small_attention.attend(query, context, maps, layer.heads, visible), None
 
@@ -46,7 +41,7 @@ def attend(
         result, weights = layer.mix(q, k, v, None if visible.all() else visible, relative)
     else:
         result, weights = _mix_matrices(q, k, v, visible, relative, layer.rel_pos)
-    return layer.out(result.flatten(-2)), weights if need_weights else None
+    return layer.out(result.flatten(-2)), weights
 
 
 def _suits_small_attention(context: Tensor, visible: Tensor) -> bool:

@@ -62,18 +62,10 @@ def packed(tokens: TokenSet) -> TokenSet:
         tokens.values.gather(1, order[..., None].expand(-1, -1, tokens.values.shape[2])),
         tokens.visible.gather(1, order),
         None if tokens.view is None else tokens.view.gather(1, order),
-        order if tokens.source is None else tokens.source.gather(1, order),
     )
 
 
 def take(tokens: TokenSet, sets: Tensor) -> TokenSet:
     """Select sets by index, packed."""
-    view, source = (None if x is None else x[sets] for x in (tokens.view, tokens.source))
-    return packed(TokenSet(tokens.values[sets], tokens.visible[sets], view, source))
-
-
-def unpack(tokens: TokenSet, weights: Tensor, count: int) -> Tensor:
-    """Weights (B, T) of packed entities at their old places among `count`; zeros for the others."""
-    if tokens.source is None:
-        return weights
-    return weights.new_zeros(len(weights), count).scatter(1, tokens.source, weights)
+    view = None if tokens.view is None else tokens.view[sets]
+    return packed(TokenSet(tokens.values[sets], tokens.visible[sets], view))
