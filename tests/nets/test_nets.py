@@ -170,6 +170,18 @@ def test_the_normalizer_has_mean_and_variance_of_all_visible_entities():
     assert (normalized.values[~normalized.visible] == 0).all()
 
 
+def test_a_mask_column_hides_what_is_below_its_mean_and_is_dropped():
+    normalizer, batch = Normalizer(6, num_raw=2, mask_column=3), sets(50, 1, 4)
+    normalizer.update(batch)
+    normalized, plain = normalizer(batch), Normalizer(6, num_raw=2)
+    plain.load_state_dict(normalizer.state_dict())
+    above = batch.values[..., 3] >= normalizer.mean[3].float()
+    assert torch.equal(normalized.visible, batch.visible & above)
+    assert 0 < normalized.visible.sum() < batch.visible.sum()
+    kept = plain(batch).values[..., [0, 1, 2, 4, 5]]
+    assert torch.equal(normalized.values, kept * normalized.visible[..., None])
+
+
 def test_object_ids_can_stay_raw():
     normalizer = Normalizer(6, num_raw=2)
     batch = sets(50, 1, 4)

@@ -120,6 +120,28 @@ def test_objects_that_share_a_goal_are_relabeled_with_the_heading_of_one_of_them
     np.testing.assert_array_equal(goal[:, :, 4:], np.broadcast_to(np.eye(2), (300, 2, 2)))
 
 
+@pytest.mark.parametrize("strategy", ["future", "per-object"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_goal_with_the_gripper_shows_it_at_the_goal_step(strategy, shared):
+    episodes, buffer = numbered_episodes(4), EpisodeBuffer(4)
+    states, goals = episodes.actor.states, episodes.actor.goal
+    states.values[..., 0, 0, 0] = states.values[..., 0, 0, STEP]  # the gripper is where time is
+    gripper = np.zeros_like(goals.values[:, :, :1])
+    with_gripper = all_visible(np.concatenate((gripper, goals.values), axis=2))
+    buffer.add(replace(episodes, actor=Trajectory(states, with_gripper)))
+    goal_spec = GoalSpec(0, GOAL_SPEC.columns, COORDINATES, shared=shared)
+    batch = make_sampler(buffer, goal_spec, her_ratio=1.0, strategy=strategy).sample(300)
+    state, goal, _ = (entities.values[:, 0].numpy() for entities in batch.actor)
+    assert goal.shape == (300, 1 + OBJECTS, FEATURES)
+    for row in range(300):
+        episode, step = int(state[row, 0, EPISODE]), int(goal[row, 0, 0])
+        assert state[row, 0, STEP] < step < STEPS
+        path = episodes.achieved[episode]  # (T+1, N, 2)
+        sources = path[step] if shared else path[step, :1]
+        assert (goal[row, 1, :2] == sources).all(-1).any(), "the first object is of the same step"
+    np.testing.assert_array_equal(goal[:, 1:, 4:], np.broadcast_to(np.eye(2), (300, 2, 2)))
+
+
 def test_future_steps_are_uniform_and_in_range():
     step = np.full(20_000, 3)
     later = future(step, np.full_like(step, 7), np.random.default_rng(0))
@@ -141,7 +163,8 @@ def test_hindsight_goals_can_be_images_rendered_during_the_episode(every):
     rendered = all_visible(-states.values[:, steps])  # no state looks like this
     actor = Trajectory(states, states.map(lambda values: values[:, 0]))
     buffer.add(replace(episodes, actor=actor, rendered_goals=rendered))
-    whole_sets = GoalSpec(0, np.ones(FEATURES, np.float32), np.ones(FEATURES, np.float32))
+    columns = np.ones(FEATURES, np.float32)
+    whole_sets = GoalSpec(0, columns, columns, whole_sets=True)
     sampler = make_sampler(buffer, whole_sets, goal_render_every=every, her_ratio=1.0)
     state, goal, next_state = (batch := sampler.sample(400)).actor
 
@@ -172,7 +195,7 @@ def test_hindsight_goals_can_be_kept_on_the_table(every, strategy):
             desired=episodes.achieved[:, 0],
             rendered_goals=all_visible(states.values[:, every::every]),
         )
-        goal_spec = replace(goal_spec, first_entity=0)
+        goal_spec = replace(goal_spec, first_entity=0, whole_sets=True)
     buffer.add(episodes)
     sampler = make_sampler(
         buffer, goal_spec, goal_render_every=every, strategy=strategy, her_ratio=1.0

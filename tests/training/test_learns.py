@@ -87,7 +87,7 @@ def test_td3_with_hindsight_learns_to_move_a_point_to_its_goal():
     sampler = HindsightSampler(
         buffer,
         RewardSpec(DistanceReward(METRIC, 3.0), 0.8, potential_baseline=True),
-        GoalSpec(0, columns, columns),
+        GoalSpec(0, columns, columns, whole_sets=True),
         HindsightConfig(),
         rng,
     )

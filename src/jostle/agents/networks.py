@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from torch import nn
 
-from jostle.core.entities import OBJECT_ID, TABLE_XY, EntityLayout
+from jostle.core.entities import OBJECT_ID, OPACITY, TABLE_XY, EntityLayout
 from jostle.nets.config import CRITIC_HIDDEN, NetConfig
 from jostle.nets.eit import EITActor, EITCritic
 from jostle.nets.mlp import MLPActor, MLPCritic
@@ -35,6 +35,7 @@ class ObservationSpec:
 
 def make_actor(config: NetConfig, spec: ObservationSpec) -> nn.Module:
     """Build the policy network."""
+    spec = _normalized(config, spec)
     views = spec.state[0]
     if config.arch == "eit":
         return EITActor(config, spec.layout, views, spec.actions)
@@ -45,6 +46,7 @@ def make_actor(config: NetConfig, spec: ObservationSpec) -> nn.Module:
 
 def make_critics(config: NetConfig, spec: ObservationSpec) -> nn.Module:
     """Build the twin critics."""
+    spec = _normalized(config, spec)
     views = spec.state[0]
     if config.critic_arch == "mlp" and config.arch != "mlp":
         config = replace(
@@ -62,7 +64,24 @@ def make_normalizer(config: NetConfig, spec: ObservationSpec) -> Normalizer:
     raw = TABLE_XY if config.table_xy else OBJECT_ID
     keep = raw in spec.layout and (raw == TABLE_XY or not config.normalize_object_ids)
     columns = spec.layout[raw] if keep else slice(0, 0)
-    return Normalizer(spec.features, num_raw=columns.stop - columns.start)
+    mask_column = None
+    if _masked_by_opacity(config, spec):
+        mask_column = spec.layout[OPACITY].start
+    return Normalizer(spec.features, num_raw=columns.stop - columns.start, mask_column=mask_column)
+
+
+def _masked_by_opacity(config: NetConfig, spec: ObservationSpec) -> bool:
+    """Whether opacity is a mask, and no feature of the networks."""
+    return config.mean_opacity_mask and OPACITY in spec.layout
+
+
+def _normalized(config: NetConfig, spec: ObservationSpec) -> ObservationSpec:
+    """What networks get from the normalizer."""
+    if not _masked_by_opacity(config, spec):
+        return spec
+    layout = spec.layout.without(OPACITY)
+    state, goal = ((*shape[:2], layout.width) for shape in (spec.state, spec.goal))
+    return replace(spec, state=state, goal=goal, layout=layout)
 
 
 def _flat_width(spec: ObservationSpec) -> int:

@@ -4,17 +4,17 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.core.entities import GRIPPER, Entities
+from jostle.core.entities import Entities
 from jostle.core.errors import BadValueError
 from jostle.core.protocols import Agent, Policy
 from jostle.envs.observe import StateReader
 from jostle.envs.vector import TabletopVectorEnv
-from jostle.rollout.observer import StateObserver
+from jostle.rollout.observer import StateObserver, features_of
 from jostle.rollout.pixel_observer import GOAL, PixelObserver
 from jostle.rollout.table_projection import TableProjection
 from jostle.scene.cameras import resolve_cameras
@@ -118,14 +118,12 @@ class LoadedAgent:
                 f"'{self.name}' was trained on {self.task}, whose state has {expected} columns and "
                 f"at least one object; this observation has the shape {rows.shape[1:]}."
             )
-        features: Literal["full", "paper"] = (
-            "full" if GRIPPER in self.agent.spec.layout else "paper"
-        )
+        features = features_of(self.agent.spec.layout)
         observer = StateObserver(fitting[0], len(rows), None, features)
         if self.agent.net.arch == "mlp" and observer.state_shape != self.agent.spec.state:
             raise BadValueError(
-                f"'{self.name}' is an unstructured network for {self.agent.spec.goal[1]} objects; "
-                f"here are {objects}."
+                f"'{self.name}' is an unstructured network for "
+                f"{self.agent.spec.state[1] - 1} objects; here are {objects}."
             )
         return observer
 

@@ -90,6 +90,10 @@ class EntityLayout:
         known = ", ".join(group for group, _ in self.groups)
         raise UnknownNameError(f"Entities have no columns '{name}'. They have: {known}.")
 
+    def without(self, name: str) -> "EntityLayout":
+        """Leave out a group of columns, if there is such."""
+        return EntityLayout(tuple(group for group in self.groups if group[0] != name))
+
     def plus(self, name: str, width: int) -> "EntityLayout":
         """Append a group of columns."""
         require(name not in self, f"Entities have columns '{name}' already.")
@@ -102,5 +106,7 @@ OBJECT_ID = "object_id"
 """One-hot identity of an object; zeros for the gripper."""
 SCALE, DEPTH, FEATURES = "scale", "depth", "features"
 """Groups of particles besides their position, which is in the image."""
+OPACITY = "opacity"
+"""Group of columns with a particle's opacity."""
 TABLE_XY = "table_xy"
 """Where on the table a particle projects to by the camera's calibration."""

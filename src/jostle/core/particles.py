@@ -16,11 +16,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from jostle.core.entities import DEPTH, FEATURES, POSITION, SCALE, Entities, EntityLayout
+from jostle.core.entities import (
+    DEPTH,
+    FEATURES,
+    OPACITY,
+    POSITION,
+    SCALE,
+    Entities,
+    EntityLayout,
+)
 from jostle.core.errors import require
 
-OPACITY = "opacity"
-"""Group of columns with a particle's opacity."""
 ATTRIBUTES = 6
 """Columns besides the features: position, scale, depth and opacity."""
 

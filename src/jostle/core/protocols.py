@@ -142,7 +142,7 @@ class GoalSpec:
     """How a goal is read off a state: which entities and which columns a goal has."""
 
     first_entity: int
-    """First entity of a state that appears in goals (1 skips the gripper)."""
+    """First entity of a state that appears in goals (1 skips the gripper of true state)."""
     columns: NDArray[np.float32]
     """(D,) 1 for columns that goals carry, 0 for those they leave blank."""
     coordinates: NDArray[np.float32]
@@ -151,6 +151,8 @@ class GoalSpec:
     """Whether all objects share one object's goal, as the T-blocks do."""
     table_half_size: NDArray[np.float32] | None = None
     """Half the table's sides, (2,), if hindsight goals must lie on it."""
+    whole_sets: bool = False
+    """Whether no entity is assigned to an object, as with particles."""
 
 
 class Observer(Stateful, Protocol):

@@ -80,9 +80,24 @@ def drop_attributes(encoder: Encoder, dropped: Collection[str]) -> Encoder:
         keep_depth=encoder.config.keep_depth and "depth" not in dropped,
         opacity_threshold=0.0 if "mask" in dropped else encoder.config.opacity_threshold,
     )
-    reduced = DLP(config)
-    reduced.load_state_dict(encoder.state_dict())
-    return reduced.requires_grad_(False).eval()
+    return _reconfigured(encoder, config)
+
+
+def show_all_particles(encoder: Encoder) -> Encoder:
+    """The same encoder with every particle visible, and opacity as its last column.
+
+    Other encoders than those of particles stay as they are.
+    """
+    if not isinstance(encoder, DLP):
+        return encoder
+    return _reconfigured(encoder, replace(encoder.config, keep_opacity=True, opacity_threshold=0.0))
+
+
+def _reconfigured(encoder: DLP, config: DLPConfig) -> DLP:
+    """The same weights with another choice of columns."""
+    copy = DLP(config)
+    copy.load_state_dict(encoder.state_dict())
+    return copy.requires_grad_(False).eval()
 
 
 def kind_of(config: EncoderConfig) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.core.goal_metric import GoalMetric
+from jostle.scene.build import retracted_grip
 from jostle.scene.physics import Physics
 from jostle.scene.spec import TABLE_TOP, TableSpec
 from jostle.tasks.episode import PlanarPoses
@@ -82,6 +83,13 @@ class StateReader:
         if not present.all():
             entities[:, 1:][~present] = 0.0
         return entities
+
+    def retracted_gripper(self) -> NDArray[np.float32]:
+        """The gripper's row of `observation` as goal images show it, (F,)."""
+        x, y, z = retracted_grip(self.table)
+        row = {"x": x, "y": y, "z": z - TABLE_TOP, "sin": 0.0, "cos": 1.0, "present": 1.0}
+        limits = self._limits()
+        return np.array([np.clip(row[name], *limits[name]) for name in self.columns], np.float32)
 
     def achieved(self, entities: NDArray[np.float32]) -> NDArray[np.float32]:
         """Goal coordinates of the objects, (B, N, width): columns of the state observation."""

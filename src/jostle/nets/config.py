@@ -47,6 +47,10 @@ class NetConfig:
     action_token_position: bool = False
     """Whether the action entity has a position, where the gripper would be after the action; for
     true state, with relative_positions above 0."""
+    mean_opacity_mask: bool = False
+    """Whether particles below the running mean of the opacity are hidden, and the normalizer counts
+    all particles (the original code); off: the encoder's threshold decides, and the normalizer
+    counts visible particles."""
     normalize_object_ids: bool = True
     """Whether object ids are normalized like coordinates (the original code)."""
 

@@ -7,15 +7,22 @@ from jostle.core.entities import Entities
 
 
 class Normalizer(nn.Module):
-    """Running mean and variance of each feature, over all visible entities."""
+    """Running mean and variance of each feature, over all visible entities.
+
+    With a mask column, such as opacity, entities below its mean become invisible, and the networks
+    behind do not get that column.
+    """
 
     mean: Tensor
     variance: Tensor
     count: Tensor
 
-    def __init__(self, features: int, num_raw: int = 0, clip: float = 5.0) -> None:
+    def __init__(
+        self, features: int, num_raw: int = 0, clip: float = 5.0, mask_column: int | None = None
+    ) -> None:
         """Normalize and clip `features` features; the last `num_raw` are not rescaled."""
         super().__init__()
+        self.mask_column = mask_column
         self.clip, self._num_normalized = clip, features - num_raw
         self.register_buffer("mean", torch.zeros(features, dtype=torch.float64))
         self.register_buffer("variance", torch.ones(features, dtype=torch.float64))
@@ -46,5 +53,9 @@ class Normalizer(nn.Module):
         """Normalize entities; those that are not visible become zeros."""
         scale = (self.variance + 1e-6).rsqrt().float()
         values = (entities.values - self.mean.float()) * scale
-        values = values.clamp(-self.clip, self.clip)
-        return Entities(values * entities.visible[..., None], entities.visible)
+        values, visible = values.clamp(-self.clip, self.clip), entities.visible
+        if self.mask_column is not None:
+            visible = visible & (values[..., self.mask_column] >= 0)
+            before, _, after = values.tensor_split((self.mask_column, self.mask_column + 1), -1)
+            values = torch.cat((before, after), dim=-1)
+        return Entities(values * visible[..., None], visible)

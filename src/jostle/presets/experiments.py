@@ -8,6 +8,7 @@ from jostle.core.errors import UnknownNameError
 from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET, NetConfig
 from jostle.presets.axes import Axes
 from jostle.replay.sampler import HindsightConfig
+from jostle.rollout.observer import StateFeatures
 from jostle.tasks.budget import TrainingBudget
 from jostle.tasks.catalog import TASKS, dashed
 from jostle.tasks.task import Task
@@ -174,7 +175,7 @@ def _pixels(choice: _Choice, axes: Axes, state: Experiment) -> Experiment:
     cameras = ("front", "side")[: axes.views]
     experiment = replace(state, encoder=encoder, cameras=cameras)
     if axes.size == "paper":
-        return experiment
+        return replace(experiment, net=replace(state.net, mean_opacity_mask=True))
     experiment = replace(experiment, net=_pixel_net(choice, axes, state.net))
     if axes.method == "dagger":
         return _pixels_dagger(choice, experiment)
@@ -236,7 +237,8 @@ def _with_arch(axes: Axes, experiment: Experiment) -> Experiment:
     """Baselines: no sets, or one object at a time."""
     if axes.arch == "mlp":  # objects are identified by their row, so ids must not move
         training = replace(experiment.training, shuffle_object_ids=False)
-        return replace(experiment, net=MLP_NET, training=training)
+        features: StateFeatures = "flat" if axes.size == "paper" else experiment.state_features
+        return replace(experiment, net=MLP_NET, state_features=features, training=training)
     if axes.arch == "smorl":  # episodes of 30 steps whatever the number of objects
         training = replace(experiment.training, horizon=30, shuffle_object_ids=True)
         return replace(experiment, net=SMORL_NET, training=training)

@@ -217,8 +217,7 @@ class HindsightSampler:
             goal_step = (image + 1) * every
             return _Goals(entities, gather_steps(episodes.achieved, episode, goal_step)), goal_step
         spec = self._goal_spec
-        whole_sets = spec.first_entity == 0  # such as particles, which no object is assigned to
-        if whole_sets or (self._config.strategy == "future" and not spec.shared):
+        if spec.whole_sets or (self._config.strategy == "future" and not spec.shared):
             goal_step = future(step, last, self.rng)  # (B,), one for all objects
             objects = slice(spec.first_entity, spec.first_entity + episodes.actor.goal.shape[1])
             states = gather_entities(episodes.actor.states, episode, goal_step)
@@ -250,9 +249,13 @@ class HindsightSampler:
 
         # Coordinates and entities
         desired = episodes.achieved[rows, goal_steps, objects]  # (B, N, w)
+        others = 1 - spec.first_entity  # the gripper, at the first object's step
+        steps = np.concatenate((goal_steps[:, :others], goal_steps), axis=1)
+        sources = np.broadcast_to(1 + objects, goal_steps.shape)
+        sources = np.concatenate((np.zeros_like(sources[:, :others]), sources), axis=1)
         states = episodes.actor.states.map(
-            lambda x: x[rows, goal_steps, :, spec.first_entity + objects].swapaxes(1, 2)
-        )  # (B, V, N, D)
+            lambda x: x[rows, steps, :, sources].swapaxes(1, 2)
+        )  # (B, V, G, D)
         values = states.values * spec.columns
         if spec.shared:  # the heading is another object's, the identity stays
             values = np.where(spec.coordinates > 0, values, episodes.actor.goal.values[episode])

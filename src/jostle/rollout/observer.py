@@ -26,6 +26,21 @@ from jostle.envs.observe import StateReader
 from jostle.rollout.reach import present
 from jostle.scene.spec import MAX_OBJECTS
 
+StateFeatures = Literal["full", "paper", "flat"]
+"""True state as entities.
+
+full: x, y, z, a gripper flag and ids of 12 columns, shuffled in each episode; goals have objects
+only. paper: x, y and fixed ids of as many columns as there are entities, the gripper's first; goals
+also have the gripper, where goal images show it. flat: the same without ids, for unstructured
+networks, which know entities by their order."""
+
+
+def features_of(layout: EntityLayout) -> StateFeatures:
+    """Which features entities of this layout have."""
+    if GRIPPER in layout:
+        return "full"
+    return "paper" if OBJECT_ID in layout else "flat"
+
 
 class StateObserver:
     """Entities of true state: coordinates, a gripper flag and a one-hot object id."""
@@ -35,24 +50,21 @@ class StateObserver:
         reader: StateReader,
         num_envs: int,
         rng: np.random.Generator | None,
-        features: Literal["full", "paper"] = "full",
+        features: StateFeatures = "full",
         shuffle_ids: bool = True,
     ) -> None:
-        """Observe `num_envs` environments; ids are 0, 1, 2, ... unless `rng` shuffles them.
-
-        The paper's features have no height and no gripper flag: the gripper has the first id, and
-        ids are fixed.
-        """
+        """Observe `num_envs` environments; ids are 0, 1, 2, ... unless `rng` shuffles them."""
         self._reader, self.rng = reader, rng
-        dropped = ("present", "z") if features == "paper" else ("present",)
+        self._fixed_ids = self._goal_gripper = features != "full"
+        dropped = ("present", "z") if self._fixed_ids else ("present",)
         self._coordinates = [name for name in reader.columns if name not in dropped]
         heading = ((HEADING, 2),) if "sin" in self._coordinates else ()
-        if features == "paper":
-            self.layout = EntityLayout(((POSITION, 2), *heading, (OBJECT_ID, 1 + reader.objects)))
-        else:
+        if features == "full":
             ids = ((GRIPPER, 1), (OBJECT_ID, MAX_OBJECTS))
             self.layout = EntityLayout(((POSITION, 2), (HEIGHT, 1), *heading, *ids))
-        self._fixed_ids = features == "paper"
+        else:
+            one_hot = ((OBJECT_ID, 1 + reader.objects),) if features == "paper" else ()
+            self.layout = EntityLayout(((POSITION, 2), *heading, *one_hot))
         self._shuffle_ids = shuffle_ids and rng is not None and not self._fixed_ids
         self.object_ids = np.tile(np.arange(reader.objects), (num_envs, 1))  # (B, N)
 
@@ -64,7 +76,7 @@ class StateObserver:
     @property
     def goal_shape(self) -> tuple[int, int, int]:
         """Views, entities and features of a goal."""
-        return 1, self._reader.objects, self.layout.width
+        return 1, self._goal_gripper + self._reader.objects, self.layout.width
 
     def goal_spec(self) -> GoalSpec:
         """How hindsight reads a goal off a state."""
@@ -76,7 +88,7 @@ class StateObserver:
         if GRIPPER in self.layout:
             columns[self.layout[GRIPPER]] = 0.0  # goals have no gripper
         shared = self._reader.goal_metric.goal_type == "yaw"
-        return GoalSpec(1, columns, coordinates, shared=shared)
+        return GoalSpec(1 - self._goal_gripper, columns, coordinates, shared=shared)
 
     def reset(self, envs: NDArray[np.int64]) -> None:
         """Draw new object ids for environments that start an episode, unless they are fixed."""
@@ -89,24 +101,25 @@ class StateObserver:
         """The gripper and the objects."""
         rows = observation["observation"]  # (B, 1+N, F)
         values = np.zeros((*rows.shape[:2], self.layout.width), np.float32)
-        columns = [self._reader.columns.index(name) for name in self._coordinates]
-        values[..., : len(columns)] = rows[..., columns]
-        if GRIPPER in self.layout:
-            values[:, 0, self.layout[GRIPPER]] = 1.0
-        else:
-            values[:, 0, self.layout[OBJECT_ID].start] = 1.0
-        values[:, 1:, self.layout[OBJECT_ID]] = self._one_hot_ids()
-        return self._entities(values, rows)
+        values[..., : len(self._coordinates)] = rows[..., self._columns()]
+        self._identify(values)
+        return self._entities(values, present(rows, self._reader.goal_metric.padded))
 
     def goal(self, observation: Observation) -> Entities:
-        """The objects where they should be."""
+        """The objects where they should be; with the paper's features also the gripper."""
         rows = observation["desired_goal"]  # (B, N, w)
-        values = np.zeros((*rows.shape[:2], self.layout.width), np.float32)
+        values = np.zeros((len(rows), 1 + rows.shape[1], self.layout.width), np.float32)
         for column, name in enumerate(self._reader.goal_columns):
             if name != "present":
-                values[..., self._coordinates.index(name)] = rows[..., column]
-        values[..., self.layout[OBJECT_ID]] = self._one_hot_ids()
-        return self._entities(values, rows)
+                values[:, 1:, self._coordinates.index(name)] = rows[..., column]
+        self._identify(values)
+        if self._goal_gripper:
+            gripper = self._reader.retracted_gripper()[self._columns()]
+            values[:, 0, : len(gripper)] = gripper * self.goal_spec().columns[: len(gripper)]
+        visible = present(rows, self._reader.goal_metric.padded)
+        visible = np.concatenate((np.ones_like(visible[:, :1]), visible), axis=1)
+        first = 1 - self._goal_gripper
+        return self._entities(values[:, first:], visible[:, first:])
 
     def coordinates(self, goals: NDArray[np.float32]) -> NDArray[np.float32]:
         """Task coordinates (B, N, w) that the reward of training is about: all of them."""
@@ -123,13 +136,21 @@ class StateObserver:
         if self.rng is not None:
             unpack_rng(self.rng, meta["rng"])
 
-    def _one_hot_ids(self) -> NDArray[np.float32]:
-        ids = self.layout[OBJECT_ID]
-        width = ids.stop - ids.start
-        return np.eye(width, dtype=np.float32)[
-            int(self._fixed_ids) + self.object_ids
-        ]  # (B, N, width)
+    def _columns(self) -> list[int]:
+        """Columns of `observation` that entities have."""
+        return [self._reader.columns.index(name) for name in self._coordinates]
 
-    def _entities(self, values: NDArray[np.float32], rows: NDArray[np.float32]) -> Entities:
-        visible = present(rows, self._reader.goal_metric.padded)
+    def _identify(self, values: NDArray[np.float32]) -> None:
+        """Mark the gripper and the objects of sets (B, 1+N, D)."""
+        if GRIPPER in self.layout:
+            values[:, 0, self.layout[GRIPPER]] = 1.0
+        if OBJECT_ID not in self.layout:
+            return
+        ids = self.layout[OBJECT_ID]
+        one_hot = np.eye(ids.stop - ids.start, dtype=np.float32)
+        values[:, 1:, ids] = one_hot[int(self._fixed_ids) + self.object_ids]
+        if self._fixed_ids:
+            values[:, 0, ids.start] = 1.0
+
+    def _entities(self, values: NDArray[np.float32], visible: NDArray[np.bool_]) -> Entities:
         return Entities((values * visible[..., None])[:, None], visible[:, None])

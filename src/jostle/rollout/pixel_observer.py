@@ -66,7 +66,7 @@ class PixelObserver:
     def goal_spec(self) -> GoalSpec:
         """Hindsight takes whole sets: no entity is assigned to an object."""
         every_column = np.ones(self.layout.width, np.float32)
-        return GoalSpec(0, every_column, every_column)
+        return GoalSpec(0, every_column, every_column, whole_sets=True)
 
     def reset(self, envs: NDArray[np.int64]) -> None:
         """Nothing to draw: objects are identified by their looks."""

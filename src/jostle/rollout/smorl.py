@@ -4,7 +4,7 @@ The set of a state starts with the gripper and the chosen object; the others fol
 reads the goal off the same entity for every choice, and attention is invariant to the order.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from jostle.core.goal_metric import GoalMetric
 from jostle.core.protocols import Agent, Observation
 from jostle.envs.observe import StateReader
 from jostle.rollout.eval_noise import EvalNoise
-from jostle.rollout.observer import StateObserver
+from jostle.rollout.observer import StateFeatures, StateObserver
 
 SWITCH_EVERY = 15
 """Steps after which the meta-policy turns to the next object."""
@@ -30,11 +30,12 @@ class SubgoalObserver(StateObserver):
         reader: StateReader,
         num_envs: int,
         rng: np.random.Generator | None,
-        features: Literal["full", "paper"] = "full",
+        features: StateFeatures = "full",
         shuffle_ids: bool = True,
     ) -> None:
         """Start with the first object everywhere; `rng` chooses others in each episode."""
         super().__init__(reader, num_envs, rng, features, shuffle_ids)
+        self._goal_gripper = False
         self.chosen = np.zeros(num_envs, np.int64)
 
     @property

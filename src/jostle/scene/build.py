@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.scene.arm import GRIP, JOINTS, RESET_POSE, add_arm
+from jostle.scene.arm import GRIP, JOINTS, RESET_POSE, RETRACTED_POSE, add_arm
 from jostle.scene.controller import ACTION_SECONDS, Workspace, add_controller
 from jostle.scene.furniture import add_furniture, add_lights, robot_base
 from jostle.scene.shapes import SHAPES
@@ -58,7 +58,7 @@ def parked(slot: int) -> tuple[float, float, float]:
 def compile_scene(scene: SceneSpec) -> CompiledScene:
     """Compile a scene; equal scenes share one model."""
     # Model
-    grip_offset, hand_quat = _reset_grip()
+    grip_offset, hand_quat = _grip_at(RESET_POSE)
     spec = _base_spec(scene.table)
     add_furniture(spec, scene.table, scene.corridor, friction=_friction(scene))
     add_lights(spec)
@@ -102,12 +102,17 @@ def _base_spec(table: TableSpec) -> mujoco.MjSpec:
     return spec
 
 
+def retracted_grip(table: TableSpec) -> NDArray[np.float64]:
+    """Position of the grip site in goal images."""
+    return np.array(robot_base(table)) + _grip_at(RETRACTED_POSE)[0]
+
+
 @functools.cache
-def _reset_grip() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Grip site at the reset pose: offset from the base, and orientation as a quaternion."""
+def _grip_at(pose: tuple[float, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Grip site with these joint angles: offset from the base, and orientation as a quaternion."""
     model = _base_spec(TableSpec()).compile()
     data = mujoco.MjData(model)
-    data.qpos[:] = RESET_POSE
+    data.qpos[:] = pose
     mujoco.mj_kinematics(model, data)
     quat = np.empty(4)
     mujoco.mju_mat2Quat(quat, data.site(GRIP).xmat)

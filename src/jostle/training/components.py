@@ -1,7 +1,7 @@
 """The components of a training: environments, observers, agent, policies."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -12,10 +12,11 @@ from jostle.agents.networks import ObservationSpec
 from jostle.agents.td3 import TD3Agent
 from jostle.core.checkpoint import CheckpointError
 from jostle.core.devices import resolve_device
-from jostle.core.entities import GRIPPER, POSITION
+from jostle.core.entities import POSITION
 from jostle.core.errors import require
 from jostle.core.protocols import Agent, Encoder, Observer, Policy
 from jostle.core.seeding import SeedTree
+from jostle.encoders.catalog import drop_attributes, show_all_particles
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.evaluate import Evaluation, evaluate
 from jostle.nets.config import NetConfig
@@ -23,7 +24,7 @@ from jostle.replay.buffer import EpisodeBuffer
 from jostle.replay.sampler import HindsightSampler, RewardSpec
 from jostle.rewards.catalog import RewardContext, make_reward
 from jostle.rollout.collector import Collector
-from jostle.rollout.observer import StateObserver
+from jostle.rollout.observer import StateFeatures, StateObserver, features_of
 from jostle.rollout.pixel_observer import PixelObserver
 from jostle.rollout.policies import AgentPolicy
 from jostle.rollout.smorl import SubgoalObserver, SubgoalPolicy
@@ -76,13 +77,19 @@ def make_env(
     )
 
 
+def agent_encoder(encoder: Encoder, experiment: Experiment) -> Encoder:
+    """The encoder as the agent of an experiment uses it: with the columns that it asks for."""
+    encoder = drop_attributes(encoder, experiment.drop_attributes)
+    return show_all_particles(encoder) if experiment.net.mean_opacity_mask else encoder
+
+
 def make_observer(
     net: NetConfig,
     env: TabletopVectorEnv,
     rng: np.random.Generator | None = None,
     sensor: PixelSensor | None = None,
     device: torch.device | None = None,
-    state_features: Literal["full", "paper"] = "full",
+    state_features: StateFeatures = "full",
     shuffle_ids: bool = True,
 ) -> Observer:
     """The observer that goes with a network, or with an encoder and its cameras."""
@@ -151,7 +158,7 @@ def make_agent(
 def make_policy(agent: Agent, env: TabletopVectorEnv, eval_noise: float | None = None) -> Policy:
     """Let an agent act in an environment; `eval_noise` overrides its own evaluation noise."""
     task, objects = env.episode_sampler.task.name, env.episode_sampler.max_objects
-    features: Literal["full", "paper"] = "full" if GRIPPER in agent.spec.layout else "paper"
+    features = features_of(agent.spec.layout)
     observer = make_observer(agent.net, env, None, agent.sensor, agent.device, features)
     if observer.layout.width != agent.spec.features:
         raise CheckpointError(
@@ -161,7 +168,7 @@ def make_policy(agent: Agent, env: TabletopVectorEnv, eval_noise: float | None =
     if agent.net.arch == "mlp" and observer.state_shape != agent.spec.state:
         raise CheckpointError(
             f"An unstructured network cannot change its number of objects: it was trained with "
-            f"{agent.spec.goal[1]}, here are {objects}."
+            f"{agent.spec.state[1] - 1}, here are {objects}."
         )
     noise = agent.eval_noise_std if eval_noise is None else eval_noise
     if agent.net.arch == "smorl" and agent.sensor is None:

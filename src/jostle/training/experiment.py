@@ -7,6 +7,7 @@ from jostle.agents.config import ExploreConfig, TD3Config
 from jostle.core.errors import BadValueError, require
 from jostle.nets.config import NetConfig
 from jostle.replay.sampler import HindsightConfig
+from jostle.rollout.observer import StateFeatures
 from jostle.runs import config
 
 
@@ -90,9 +91,10 @@ class Experiment:
     """Task of the catalog."""
     objects: int | tuple[int, int] | None = None
     """How many objects, or a range to draw from each episode; the task's own by default."""
-    state_features: Literal["full", "paper"] = "full"
-    """True state as entities: x, y, z and ids of 12 columns, or the paper's x, y and ids of as many
-    columns as there are entities."""
+    state_features: StateFeatures = "full"
+    """True state as entities: x, y, z and ids of 12 columns (full), the paper's x, y and ids of as
+    many columns as there are entities, with the gripper in goals (paper), or the same without ids
+    for unstructured networks (flat)."""
     encoder: str = ""
     """Encoder of a pixel agent: a name of the zoo, a run or a file; empty: true state."""
     cameras: tuple[str, ...] = ("front", "side")
@@ -125,6 +127,11 @@ class Experiment:
             self.encoder != "" or self.hindsight.goal_render_every == 0,
             "Rendered goals are for pixel agents: goals of true state have no arm. Train with "
             "--goal-render-every 0.",
+        )
+        require(
+            "mask" not in self.drop_attributes or not self.net.mean_opacity_mask,
+            "Without a mask all particles are visible, so their opacity cannot hide any. Train "
+            "with --no-mean-opacity-mask.",
         )
         require(
             not self.training.curriculum or isinstance(self.objects, tuple),

@@ -10,10 +10,9 @@ from torch import Tensor
 from jostle.agents.base import PixelSensor
 from jostle.core.checkpoint import CheckpointError, load
 from jostle.core.protocols import Agent, Encoder
-from jostle.encoders.catalog import drop_attributes
 from jostle.encoders.saving import encoder_hash, load_encoder
 from jostle.runs.run_dir import RunDir, encoder_file
-from jostle.training.components import make_env, make_observer
+from jostle.training.components import agent_encoder, make_env, make_observer
 from jostle.training.experiment import Experiment, read_experiment
 from jostle.training.methods import METHODS
 
@@ -50,8 +49,7 @@ def load_agent(
     try:
         sensor = None
         if "encoder" in meta:
-            encoder = _encoder_of(meta["encoder"], file, find_encoder)
-            encoder = drop_attributes(encoder, experiment.drop_attributes)
+            encoder = agent_encoder(_encoder_of(meta["encoder"], file, find_encoder), experiment)
             sensor = PixelSensor(encoder, experiment.cameras)
         features = experiment.state_features
         observer = make_observer(experiment.net, env, None, sensor, None, features)

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from jostle.core.checkpoint import CheckpointError, load
 from jostle.core.errors import BadValueError
 from jostle.core.protocols import Encoder, Policy
-from jostle.encoders.catalog import drop_attributes
 from jostle.encoders.saving import load_encoder, save_encoder
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
@@ -17,6 +16,7 @@ from jostle.runs.resume import Notify, change_total, ignore, restart
 from jostle.runs.run_dir import RunDir, critics_file
 from jostle.runs.trainer import Report
 from jostle.training.agent_trainer import AgentTrainer
+from jostle.training.components import agent_encoder
 from jostle.training.experiment import Experiment, differences, read_experiment
 from jostle.training.load import acting_tensors
 from jostle.training.train import LoadTeacher, make_trainer
@@ -57,7 +57,7 @@ def start_run(
     run.check_new()
     encoder = None
     if experiment.encoder:
-        encoder = drop_attributes(load_encoder(experiment.encoder), experiment.drop_attributes)
+        encoder = agent_encoder(load_encoder(experiment.encoder), experiment)
     trainer = make_trainer(experiment, run, report, encoder, load_teacher)
     history: list[dict[str, Any]] = []
     if weights is not None:
