@@ -142,7 +142,7 @@ def test_training_from_python_stops_resumes_and_gives_an_agent(tmp_path):
         "method": "td3", "num_envs": 4, "horizon": 5, "env_steps": 60, "random_episodes": 4,
         "eval_every": 1, "eval_episodes": 2, "batch_size": 8, "threads": 1, "out": str(tmp_path),
     }  # fmt: skip
-    run = jostle.train("one-cube", minutes=0.0, progress=False, **options)
+    run = jostle.train("one-cube", minutes=1e-9, progress=False, **options)
     assert not run.finished
     assert [row["iteration"] for row in run.metrics] == [1]
     run = jostle.train(resume=run.path, progress=False)

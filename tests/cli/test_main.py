@@ -110,8 +110,8 @@ def test_an_impossible_output_is_one_sentence(tmp_path):
         "evaluate", "random", "--task", "OneCube", "--episodes", "1", "--out", "file/results",
         cwd=tmp_path,
     )  # fmt: skip
-    assert answer.returncode == 1
-    assert answer.stderr.splitlines()[-1].startswith("jostle: file")
+    assert answer.returncode == 2
+    assert answer.stderr.startswith("jostle: file/results.md cannot be written")
     assert "Traceback" not in answer.stderr
 
 

@@ -142,7 +142,7 @@ def test_the_command_writes_metrics_and_pages(weights, folder, tmp_path, capsys)
         ("{weights} --scenes nowhere.toml", "is not a list of scenes"),
         ("unknown --data {folder}", "no encoder called 'unknown'"),
         ("{weights} --data {folder} --limit 0", "number of scenes above 0"),
-        ("{weights} --data {folder} --threads -1", "threads must be 0 or more"),
+        ("{weights} --data {folder} --threads -1", "threads must be at least 0"),
     ],
 )
 def test_invalid_arguments_are_refused(words, message, weights, folder, capsys):

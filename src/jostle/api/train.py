@@ -9,14 +9,15 @@ from typing import Any
 from tqdm import tqdm
 
 from jostle.api.agent import LoadedAgent, load_agent
+from jostle.core.checks import check_minutes
 from jostle.core.errors import BadValueError
 from jostle.presets.words import parse_words
 from jostle.runs.resume import ignore
 from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import StopRequested
-from jostle.training.start import resume_run, start_run
-from jostle.zoo.agents import find_weights, load_teacher
-from jostle.zoo.encoders import load_encoder
+from jostle.training.start import resume_run
+from jostle.zoo.agents import load_teacher
+from jostle.zoo.start import start_training
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ def train(
         options: Flags of `jostle train TASK` with underscores: `obs="pixels"`, `method="td3"`,
             `seed=1`, `batch_size=128`, `from_="three-cubes-state"`, `out="runs"`, ...
     """
+    check_minutes(minutes)
     report = _Report(minutes, progress)
     if resume is not None:
-        folder = Path(resume)
         env_steps = options.pop("env_steps", None)
         if task or options:
             raise BadValueError(
@@ -66,17 +67,12 @@ def train(
                 f"{', '.join([task, *options]).strip(', ')}."
             )
         trainer = resume_run(
-            folder, report, load_teacher=load_teacher, env_steps=env_steps,
+            Path(resume), report, load_teacher=load_teacher, env_steps=env_steps,
             notify=tqdm.write if progress else ignore,
         )  # fmt: skip
     else:
-        config = _parse(task, options)
-        experiment = config.experiment
-        folder = config.out / f"{experiment.name}-{experiment.seed}"
-        weights = None if config.start is None else find_weights(config.start)
-        trainer = start_run(
-            experiment, folder, report, weights, config.carry, load_teacher, load_encoder
-        )
+        trainer = start_training(_parse(task, options), report)
+    folder = trainer.run_dir.path
     done = trainer.counters[trainer.axis]
     with tqdm(total=trainer.total, initial=done, unit="step", disable=not progress) as report.bar:
         try:

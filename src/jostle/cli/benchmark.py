@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar, write_results
+from jostle.core.checks import check_int, check_output
 from jostle.core.errors import BadValueError
 from jostle.evaluation.evaluate import Evaluation
 from jostle.evaluation.scores import cache_key, digest, read_scores, write_scores
@@ -43,6 +44,11 @@ class Row:
     queued: str = ""
     """Name of the training that will make the agent; without it, a missing agent is an error."""
 
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        if self.episodes is not None:
+            check_int("episodes", self.episodes, 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkConfig:
@@ -62,11 +68,18 @@ class BenchmarkConfig:
     cache: bool = True
     """Reuse results that OUT.json or the zoo has for the same weights; --no-cache evaluates all."""
 
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        check_int("episodes", self.episodes, 1)
+        check_int("num_envs", self.num_envs, 1)
+
 
 def run(argv: list[str]) -> None:
     """Evaluate every row, print the table, and write it with --out."""
     config = tyro.cli(BenchmarkConfig, prog="jostle benchmark", args=argv)
     title, notes, rows = read_study(config.study)
+    if config.out is not None:
+        check_output(config.out.with_suffix(".md"))
     cache_file = config.out.with_suffix(".json") if config.out is not None else None
     stored = read_scores(cache_file) if cache_file is not None and config.cache else {}
     cache = _zoo_scores() | stored if config.cache else {}

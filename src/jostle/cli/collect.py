@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 from tqdm import tqdm
 
+from jostle.core.checks import check_output
 from jostle.rollout.frame_collector import CollectOptions, Progress, collect_frames
 from jostle.rollout.frame_dataset import FrameDatasetSpec
 
@@ -27,6 +28,7 @@ class CollectConfig:
 def run(argv: list[str]) -> None:
     """Collect with a progress bar, and print where the frames are."""
     config = tyro.cli(CollectConfig, prog="jostle collect", args=argv)
+    check_output(config.out, folder=True)
     total = collect_with_bar(config.dataset, config.frames, config.out, config.options)
     print(f"{total} frames of {config.dataset.task} in {config.out}")
 

@@ -9,6 +9,7 @@ import tyro
 from jostle.cli.docs import suite_sheet
 from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar
 from jostle.cli.video import VideoConfig, make_video
+from jostle.core.checks import check_int
 from jostle.reports.tables import evaluation_table
 from jostle.reports.video import save_image
 from jostle.tasks.catalog import TASKS
@@ -27,6 +28,11 @@ class DemoConfig:
     """Seed of the recorded episode; by default one that the agent solves."""
     out: Path = Path("demo")
     """Folder for the results."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        check_int("seed", self.seed, 0)
+        check_int("episodes", self.episodes, 1)
 
 
 def run(argv: list[str]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 from tqdm import tqdm
 
+from jostle.core.checks import check_int, check_output
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.reports.video import Frame, contact_sheet, hstack, save_image, with_title
 from jostle.tasks.catalog import TASKS
@@ -26,11 +27,16 @@ class DocsConfig:
     seed: int = 0
     """Seed of the episode shown of each task."""
 
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        check_int("seed", self.seed, 0)
+
 
 def run(argv: list[str]) -> None:
     """Render every image that the documentation shows."""
     config = tyro.cli(DocsConfig, prog="jostle docs", args=argv)
     folder = config.out / "pictures"
+    check_output(folder, folder=True)
     paths = [save_image(suite_sheet(config.seed), folder / "tasks.png")]
     for name, objects in tqdm(_SHOWN, desc="tasks"):
         start, goal = render_episode(name, objects, 320, config.seed)

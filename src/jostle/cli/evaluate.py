@@ -1,5 +1,6 @@
 """`jostle evaluate`: the paper's five metrics of an agent."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,12 +10,13 @@ from typing import Annotated, Literal
 import tyro
 
 from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar, write_results
+from jostle.core.checks import check_int, check_number, check_output
 from jostle.core.errors import require
 from jostle.evaluation.compare import compare
 from jostle.evaluation.evaluate import Evaluation
 from jostle.reports.tables import evaluation_table
 from jostle.tasks.catalog import TASKS
-from jostle.zoo.agents import check_agent_name, own_task
+from jostle.zoo.agents import check_agent_name, has_eval_noise, own_task
 
 _SUITE = (
     ("OneCube", None), ("TwoCubes", None), ("ThreeCubes", None), ("SixCubes", None),
@@ -57,11 +59,24 @@ class EvaluateConfig:
     """Write OUT.md, and OUT.jsonl with one line per episode, e.g. --out results/oracle. Both are
     written anew after every row, so that an interrupted evaluation keeps its rows."""
 
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        check_int("episodes", self.episodes, 1)
+        check_int("num_envs", self.num_envs, 1)
+        check_int("seed", self.seed, 0)
+        if self.objects is not None:
+            check_int("objects", self.objects, 1)
+        for std in self.eval_noise:
+            check_number("eval_noise", std, low=0)
+
 
 def run(argv: list[str]) -> None:
     """Evaluate, print the table, and write it with --out."""
     config = tyro.cli(EvaluateConfig, prog="jostle evaluate", args=argv)
+    if config.out is not None:
+        check_output(config.out.with_suffix(".md"))
     jobs = _jobs(config)
+    _check_rows(config, jobs)
     evaluators, notes = _evaluators(config)
     results: list[Evaluation] = []
     head = f"Made by `jostle evaluate {' '.join(argv)}`.\n\n"
@@ -93,10 +108,6 @@ def _table(results: list[Evaluation], notes: list[str]) -> str:
 def _jobs(config: EvaluateConfig) -> list[EvalJob]:
     """What to evaluate, task after task; all names are checked before anything runs."""
     require(len(config.agents) > 0, "Name at least one agent, such as three-cubes-state or oracle.")
-    require(
-        not config.compare or len(config.agents) * max(len(config.eval_noise), 1) >= 2,
-        "--compare pairs the first two rows of a task: name two agents, or two --eval-noise.",
-    )
     tasks: dict[tuple[str, int | tuple[int, int] | None], list[str]] = {}
     for agent in config.agents:
         check_agent_name(agent)
@@ -115,6 +126,25 @@ def _jobs(config: EvaluateConfig) -> list[EvalJob]:
         for (task, objects), agents in tasks.items()
         for agent in agents
     ]
+
+
+def _check_rows(config: EvaluateConfig, jobs: list[EvalJob]) -> None:
+    """Refuse noise on agents that have none, and comparisons without a second row."""
+    if any(config.eval_noise):
+        for agent in config.agents:
+            require(
+                has_eval_noise(agent),
+                f"--eval-noise is for trained agents; '{agent}' acts without it. Leave it out, or "
+                "evaluate them in separate commands.",
+            )
+    if config.compare:
+        rows = max(len(config.eval_noise), 1) + (config.state_estimator is not None)
+        for (task, _), number in Counter((job.task, job.objects) for job in jobs).items():
+            require(
+                number * rows >= 2,
+                f"--compare pairs the first two rows of a task, but {task} has one: name two "
+                "agents and one --task, or two --eval-noise.",
+            )
 
 
 def _tasks(

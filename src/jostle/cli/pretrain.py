@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic
 import tyro
 
 from jostle.cli.progress import ProgressBar, train_with_bar
+from jostle.core.checks import check_minutes
 from jostle.core.errors import BadValueError
 from jostle.encoders.catalog import ENCODERS
 from jostle.pretraining.config import M, Pretraining, preset
@@ -38,6 +39,10 @@ class PretrainConfig(Generic[M]):
     verify: bool = True
     """Whether a new run first compares all frames with their hashes."""
 
+    def __post_init__(self) -> None:
+        """Refuse time limits that leave no time."""
+        check_minutes(self.minutes)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ResumeConfig:
@@ -51,6 +56,10 @@ class ResumeConfig:
     """A new total of gradient steps, also for a run that is finished."""
     minutes: float | None = None
     """Stop after so many minutes and save."""
+
+    def __post_init__(self) -> None:
+        """Refuse time limits that leave no time."""
+        check_minutes(self.minutes)
 
 
 def run(argv: list[str]) -> None:

@@ -9,7 +9,8 @@ import tyro
 from tqdm import tqdm
 
 from jostle.cli.scenes import collect_scenes
-from jostle.core.errors import BadValueError, require
+from jostle.core.checks import check_folder_name, check_int, check_output
+from jostle.core.errors import BadValueError
 from jostle.core.files import write_json
 from jostle.core.protocols import Encoder
 from jostle.probing.examples import scene_examples, worst_cases
@@ -52,8 +53,12 @@ class ProbeConfig:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        require(self.threads >= 0, f"threads must be 0 or more, not {self.threads}.")
-        require(self.worst >= 0, f"worst must be 0 or more, not {self.worst}.")
+        check_int("threads", self.threads, 0)
+        check_int("worst", self.worst, 0)
+        if self.limit is not None:
+            check_int("limit", self.limit, 1)
+        if self.name is not None:
+            check_folder_name("name", self.name)
 
     @property
     def title(self) -> str:
@@ -65,6 +70,8 @@ class ProbeConfig:
 def run(argv: list[str]) -> None:
     """Probe on every folder, print the table, and write pages with --out."""
     config = tyro.cli(ProbeConfig, prog="jostle probe", args=argv)
+    if config.out is not None:
+        check_output(config.out, folder=True)
     model, _ = load_encoder_with_meta(config.encoder)
     if config.threads:
         torch.set_num_threads(config.threads)

@@ -7,6 +7,7 @@ from pathlib import Path
 import tyro
 
 from jostle.cli.progress import SignalStopper
+from jostle.core.checks import check_int, check_minutes, check_number
 from jostle.runs.trainer import StopRequested
 from jostle.zoo.queue import TrainingQueue, read_queue
 
@@ -31,6 +32,13 @@ class QueueConfig:
     zoo: Path | None = None
     """Folder in which better weights are registered; your own zoo by default (see 'jostle zoo')."""
 
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        check_minutes(self.minutes)
+        check_number("slice", self.slice, above=0)
+        check_int("threads", self.threads, 0)
+        check_int("episodes", self.episodes, 1)
+
 
 def run(argv: list[str]) -> None:
     """Run jobs until all are done, the time is over or a signal stops the queue."""
@@ -45,7 +53,7 @@ def run(argv: list[str]) -> None:
         threads=config.threads,
         zoo=config.zoo,
     )
-    end = time.monotonic() + 60 * config.minutes if config.minutes else float("inf")
+    end = time.monotonic() + 60 * config.minutes if config.minutes is not None else float("inf")
     try:
         while (left := end - time.monotonic()) > 0 and (job := queue.next()) is not None:
             queue.run_slice(job, min(config.slice, left / 60))

@@ -6,13 +6,14 @@ from pathlib import Path
 import tyro
 
 from jostle.cli.progress import ProgressBar, train_with_bar
+from jostle.core.checks import check_minutes
 from jostle.core.errors import BadValueError
 from jostle.presets.axes import Axes
 from jostle.presets.recipes import RECIPES
 from jostle.presets.words import parse_words
-from jostle.training.start import resume_run, start_run
-from jostle.zoo.agents import find_weights, load_teacher
-from jostle.zoo.encoders import load_encoder
+from jostle.training.start import resume_run
+from jostle.zoo.agents import load_teacher
+from jostle.zoo.start import start_training
 
 _SHOWN = {
     "success": "success", "train_success": "train", "q_mean": "Q", "critic_loss": "critic",
@@ -31,6 +32,10 @@ class ResumeConfig:
     """A new total of environment steps, also for a run that is finished."""
     minutes: float | None = None
     """Stop after so many minutes and save."""
+
+    def __post_init__(self) -> None:
+        """Refuse time limits that leave no time."""
+        check_minutes(self.minutes)
 
 
 def run(argv: list[str]) -> None:
@@ -52,12 +57,9 @@ def run(argv: list[str]) -> None:
     if "--help" in argv or "-h" in argv:
         print(_axes_help())
     config = parse_words(argv)
-    experiment = config.experiment
     bar = ProgressBar(config.minutes, _SHOWN)
-    folder = config.out / f"{experiment.name}-{experiment.seed}"
-    weights = None if config.start is None else find_weights(config.start)
-    trainer = start_run(experiment, folder, bar, weights, config.carry, load_teacher, load_encoder)
-    train_with_bar(bar, trainer, folder, "train")
+    trainer = start_training(config, bar)
+    train_with_bar(bar, trainer, trainer.run_dir.path, "train")
 
 
 def _axes_help() -> str:

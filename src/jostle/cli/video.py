@@ -10,6 +10,7 @@ import tyro
 from tqdm import tqdm
 
 from jostle.core.catalog import Catalog
+from jostle.core.checks import check_int, check_output
 from jostle.core.errors import BadValueError, require
 from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
@@ -67,6 +68,14 @@ class VideoConfig:
     overlay: str = "none"
     """none; for pixel agents also particles, attention (of the actor's pooling) or goal."""
 
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        check_int("seed", self.seed, 0)
+        check_int("fps", self.fps, 1)
+        check_int("size", self.size, 8)
+        if self.steps is not None:
+            check_int("steps", self.steps, 1)
+
 
 def run(argv: list[str]) -> None:
     """Record the video and print where it is."""
@@ -82,12 +91,13 @@ def make_video(config: VideoConfig) -> tuple[Path, Path, Recording]:
     require(config.format in ("mp4", "gif"), f"format is mp4 or gif, not '{config.format}'.")
     _ = OVERLAYS[config.overlay]
     check_packages(video=config.format == "mp4")
+    check_output(config.out, folder=True)
     env = TabletopVectorEnv(
         1, config.task, objects=config.objects, autoreset_mode="Disabled",
         **required_env_kwargs(config.agent),
     )  # fmt: skip
     # Episode
-    steps = config.steps or 25 * env.episode_sampler.max_objects
+    steps = 25 * env.episode_sampler.max_objects if config.steps is None else config.steps
     with closing(env), closing(VideoRenderer(env, config.size, config.shadows)) as renderer:
         policy = load_policy(config.agent, env)
         overlay = _overlay_recorder(config, policy, renderer.names)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from jostle.core.checks import check_int, check_number
 from jostle.core.errors import BadValueError, require
 from jostle.runs.run_dir import RunDir
 from jostle.zoo.folders import WEIGHTS_DIR, user_zoo
@@ -47,6 +48,13 @@ class ZooConfig:
     """Episodes per noise level; others than the fixed ones that decide."""
     probe: tuple[Path, ...] = ()
     """Folders of frames with ground truth on which new and registered encoders are compared."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        check_int("episodes", self.episodes, 1)
+        check_int("trials", self.trials, 1)
+        for std in (*self.levels, *(() if self.eval_noise is None else (self.eval_noise,))):
+            check_number("evaluation noise", std, low=0)
 
 
 def run(argv: list[str]) -> None:

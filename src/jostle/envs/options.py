@@ -7,6 +7,7 @@ from typing import Any, Literal
 from gymnasium.vector import AutoresetMode
 
 from jostle.core.catalog import suggest
+from jostle.core.checks import check_int
 from jostle.core.errors import UnknownNameError, require
 from jostle.scene.spec import CameraSpec, TableSpec
 from jostle.tasks.catalog import configure_task
@@ -58,11 +59,10 @@ class EnvOptions:
             self.render_mode in (None, "rgb_array"),
             f"render_mode is None or 'rgb_array', not '{self.render_mode}'.",
         )
-        require(
-            self.max_episode_steps is None or self.max_episode_steps > 0,
-            f"max_episode_steps must be positive, not {self.max_episode_steps}.",
-        )
-        require(self.threads >= 0, f"threads must be 0 or more, not {self.threads}.")
+        if self.max_episode_steps is not None:
+            check_int("max_episode_steps", self.max_episode_steps, 1)
+        check_int("threads", self.threads, 0)
+        check_int("render_size", self.render_size, 1)
         require(
             self.mode in (AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED),
             f"autoreset_mode must be NEXT_STEP or DISABLED, not {self.autoreset_mode}.",
@@ -87,9 +87,10 @@ class EnvOptions:
     @property
     def size(self) -> tuple[int, int]:
         """Height and width of the images."""
-        if isinstance(self.image_size, int):
-            return self.image_size, self.image_size
-        height, width = self.image_size
+        sides: Any = self.image_size
+        height, width = sides if _is_pair(sides) else (sides, sides)
+        for side in (height, width):
+            check_int("image_size", side, 1)
         return int(height), int(width)
 
     def episode_sampler(self, task: str, task_options: dict[str, Any]) -> EpisodeSampler:
@@ -112,6 +113,11 @@ class EnvOptions:
         if limit is None or (limit == default and sampler.max_objects != task.objects):
             return task.horizon(sampler.max_objects)
         return limit
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether a value is a list, a tuple or the like of two values; text is not."""
+    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2
 
 
 def split_options(options: dict[str, Any]) -> tuple[EnvOptions, dict[str, Any]]:

@@ -1,17 +1,20 @@
 """Validation of what callers pass to an environment: errors are reported before physics runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jostle.core.catalog import suggest
+from jostle.core.checks import check_int
 from jostle.core.errors import BadActionError, UnknownNameError, require
 from jostle.tasks.episode import EpisodeSpec
 from jostle.tasks.episode_sampler import EpisodeSampler
 
 _RESET_OPTIONS = ("reset_mask", "episode")
+STATE_KEYS = ("states", "rngs", "episodes", "elapsed", "returns", "done")
+"""What `get_state` returns."""
 
 
 def validate_actions(actions: Any, num_envs: int) -> NDArray[np.float64]:
@@ -62,13 +65,27 @@ def parse_episodes(stored: Any, count: int, sampler: EpisodeSampler) -> list[Epi
     return episodes
 
 
+def check_state(state: Any, num_envs: int) -> None:
+    """Refuse what `get_state` of so many environments cannot have returned."""
+    require(isinstance(state, Mapping), f"A state is what get_state() returns, not {state!r}.")
+    missing = [name for name in STATE_KEYS if name not in state]
+    require(not missing, f"A state is what get_state() returns; this one lacks {missing}.")
+    stored = len(state["episodes"])
+    require(stored == num_envs, f"This state has {stored} environments, but there are {num_envs}.")
+
+
 def spread_seeds(seed: int | Sequence[int | None] | None, num_envs: int) -> list[int | None]:
     """Give environment i the seed `seed + i`, or its own element of a sequence of seeds."""
     if seed is None:
         return [None] * num_envs
     if isinstance(seed, int | np.integer):
+        check_int("seed", seed, 0)
         return [int(seed) + index for index in range(num_envs)]
+    require(isinstance(seed, Sequence | np.ndarray), f"A seed is a whole number, not {seed!r}.")
     seeds = list(seed)
+    for own in seeds:
+        if own is not None:
+            check_int("seed", own, 0)
     require(
         len(seeds) == num_envs,
         f"Give one seed, or one per environment ({num_envs}), not {len(seeds)}.",

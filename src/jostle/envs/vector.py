@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from jostle.core.checks import check_int
 from jostle.core.errors import DivergedWarning, require
 from jostle.core.profiler import PROFILER
 from jostle.envs import validation
@@ -50,7 +51,7 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
 
     def __init__(self, num_envs: int = 1, task: str = "NCubes", **options: Any) -> None:
         """Build `num_envs` environments of a task; see `EnvOptions` for the options."""
-        require(num_envs >= 1, f"num_envs must be at least 1, not {num_envs}.")
+        check_int("num_envs", num_envs, 1)
         # Task
         self.options, task_options = split_options(options)
         self.episode_sampler = sampler = self.options.episode_sampler(task, task_options)
@@ -207,11 +208,8 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
 
     def set_state(self, state: Mapping[str, Any]) -> Observation:
         """Restore what `get_state` returned; returns the observation of that state."""
+        validation.check_state(state, self.num_envs)
         episodes = [EpisodeSpec.from_json(text) for text in state["episodes"]]
-        require(
-            len(episodes) == self.num_envs,
-            f"This state has {len(episodes)} environments, but there are {self.num_envs}.",
-        )
         self._start_episodes(np.arange(self.num_envs), episodes)
         scenes = [compile_scene(episode.scene) for episode in episodes]
         self._physics.restore(state["states"], scenes)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import tyro
 
+from jostle.core.checks import check_minutes
 from jostle.core.errors import BadValueError, UnknownNameError
 from jostle.presets.axes import Axes
 from jostle.presets.experiments import make_experiment
@@ -34,6 +35,10 @@ class TrainConfig:
     """What to take over from --from: the actor, or all: also critics and target networks."""
     minutes: float | None = None
     """Stop after so many minutes and save; resume later with --resume."""
+
+    def __post_init__(self) -> None:
+        """Refuse time limits that leave no time."""
+        check_minutes(self.minutes)
 
 
 def parse_words(words: list[str]) -> TrainConfig:

@@ -4,6 +4,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from jostle.core.checks import check_folder_name, check_int, check_number
 from jostle.core.errors import BadValueError, require
 from jostle.encoders.catalog import ENCODERS, EncoderConfig, kind_of, parse_config
 from jostle.runs import config as runs
@@ -79,12 +80,13 @@ class Pretraining(Generic[M]):
         for name in (
             "batch_size", "steps", "log_every", "validate_every", "validation_scenes", "save_every",
         ):  # fmt: skip
-            require(getattr(self, name) >= 1, f"{name} must be at least 1.")
-        for name in ("scenes", "lr_warmup_steps", "max_grad_norm", "threads", "seed"):
-            require(getattr(self, name) >= 0, f"{name} must not be negative.")
+            check_int(name, getattr(self, name), 1)
+        for name in ("scenes", "lr_warmup_steps", "threads", "seed"):
+            check_int(name, getattr(self, name), 0)
+        check_folder_name("name", self.name)
+        check_number("max_grad_norm", self.max_grad_norm, low=0)
         for name in ("lr", "adam_eps"):
-            value = getattr(self, name)
-            require(0 < value < math.inf, f"{name} must be positive, not {value}.")
+            check_number(name, getattr(self, name), above=0)
         final = self.lr_final_fraction
         require(0 <= final <= 1, f"lr_final_fraction is a fraction in [0, 1], not {final}.")
         require(0 <= self.ema_decay < 1, f"ema_decay lies in [0, 1), not {self.ema_decay}.")

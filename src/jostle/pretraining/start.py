@@ -68,7 +68,7 @@ def resume_run(
         notify: Called with sentences about what is done otherwise than before.
     """
     run = RunDir(folder)
-    config = read_pretraining(run.read_experiment())
+    config = run.load_config(read_pretraining)
     if expected is not None:
         ignore = ("data",) if expected.scenes else ("data", "scenes")
         if differing := differences(config, expected, ignore):

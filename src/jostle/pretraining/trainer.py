@@ -12,10 +12,15 @@ from jostle.core.profiler import PROFILER
 from jostle.core.protocols import Stateful
 from jostle.encoders.saving import describe, read_entry, save_encoder
 from jostle.pretraining.components import Components
+from jostle.pretraining.config import differences, read_pretraining
 from jostle.pretraining.monitor import TrainingMonitor, check_finite, check_gradient
 from jostle.pretraining.validation import validate
+from jostle.runs.config import changed_config
 from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import Report, Schedule, Trainer
+
+_FREE_FIELDS = ("data", "steps", "save_every", "threads", "device", "wandb")
+"""Fields that may be changed before a run is resumed; they apply from then on."""
 
 
 class EncoderTrainer(Trainer):
@@ -112,8 +117,11 @@ class EncoderTrainer(Trainer):
         return {**self._provenance(), "encoder": encoder, "digest": self.components.digest}
 
     def check_checkpoint(self, meta: dict[str, Any]) -> None:
-        """Refuse a checkpoint of other frames."""
+        """Refuse a checkpoint of another config or of other frames."""
         read_entry(meta, self.run_dir.last)
+        saved = read_pretraining(meta["pretraining"])
+        if differing := differences(saved, self.config, _FREE_FIELDS):
+            raise changed_config(self.run_dir.experiment, differing)
         if meta["digest"] != self.components.digest:
             raise CheckpointError(
                 f"The frames in {self.config.data} are not those this run started with: their hash "

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.core.checks import check_int
 from jostle.core.errors import BadValueError
 from jostle.core.extras import missing_package, require_packages
 
@@ -26,6 +27,7 @@ def save_video(frames: Sequence[Frame], path: Path, fps: int = 6) -> Path:
     """Write frames as .mp4 or .gif, by the suffix of `path`."""
     if path.suffix not in (".mp4", ".gif"):
         raise BadValueError(f"A video ends in .mp4 or .gif, not '{path.suffix}' ({path}).")
+    check_int("fps", fps, 1)
     writer = _imageio()
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".gif":

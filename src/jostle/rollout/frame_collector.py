@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jostle.core.checks import check_int
 from jostle.core.errors import require
 from jostle.core.seeding import SeedTree
 from jostle.frames.shards import FrameFolder, ShardWriter
@@ -37,8 +38,9 @@ class CollectOptions:
 
     def __post_init__(self) -> None:
         """Refuse impossible values."""
-        require(self.num_envs >= 1, f"num_envs must be at least 1, not {self.num_envs}.")
-        require(self.shard >= 1, f"shard must be at least 1 scene, not {self.shard}.")
+        check_int("num_envs", self.num_envs, 1)
+        check_int("shard", self.shard, 1)
+        check_int("threads", self.threads, 0)
 
 
 def collect_frames(

@@ -5,16 +5,19 @@ import os
 import platform
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from jostle.core.errors import BadValueError, require
+from jostle.core.checks import check_output
+from jostle.core.errors import BadValueError, UnknownNameError, require
 from jostle.core.file_format import FORMAT, UPGRADE
 from jostle.core.files import write_json
 from jostle.runs.lock import locked
 
+C = TypeVar("C")
 _PACKAGES = ("jostle", "mujoco", "gymnasium", "numpy", "torch")
 
 
@@ -71,7 +74,8 @@ class RunDir:
         return locked(self.path / ".lock")
 
     def check_new(self) -> None:
-        """Refuse a folder that holds a run already."""
+        """Refuse a folder that holds a run already, or that cannot be written."""
+        check_output(self.path, folder=True)
         if self.experiment.exists():
             raise BadValueError(
                 f"There is a run in {self.path} already. Resume it with --resume {self.path}, or "
@@ -111,6 +115,14 @@ class RunDir:
         config: dict[str, Any] = read_json(self.experiment, dict)
         return config
 
+    def load_config(self, parse: Callable[[dict[str, Any]], C]) -> C:
+        """Read the config of the run as a record; errors in it name the file."""
+        content = self.read_experiment()
+        try:
+            return parse(content)
+        except (BadValueError, UnknownNameError) as error:
+            raise BadValueError(f"{self.experiment} cannot be used. {error}") from error
+
     def read_provenance(self) -> dict[str, Any]:
         """Read where and with what the run was started."""
         content: dict[str, Any] = read_json(self._provenance, dict)
@@ -125,7 +137,10 @@ class RunDir:
         """All lines of metrics; one that a kill has cut off is left out."""
         text = self.metrics.read_text() if self.metrics.is_file() else ""
         whole = text.rpartition("\n")[0]
-        return [json.loads(line) for line in whole.splitlines()]
+        try:
+            return [json.loads(line) for line in whole.splitlines()]
+        except ValueError as error:
+            raise BadValueError(f"{self.metrics} is damaged: {error}.") from error
 
     def trim(self, last: int, key: str) -> None:
         """Drop the lines whose `key` is beyond `last`: a resumed run writes them again."""

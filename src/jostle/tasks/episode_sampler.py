@@ -135,9 +135,12 @@ def _object_range(task: Task, objects: int | Sequence[int] | None) -> tuple[int,
         objects = task.objects
     padded = not isinstance(objects, int | np.integer)
     if padded:
-        counts = [int(count) for count in objects]  # type: ignore[union-attr]
+        numbers = isinstance(objects, Sequence | np.ndarray) and not isinstance(objects, str)
+        counts = list(objects) if numbers else []  # type: ignore[arg-type]
         require(
-            len(counts) >= 2 and counts == sorted(counts),
+            len(counts) >= 2
+            and all(isinstance(count, int | np.integer) for count in counts)
+            and counts == sorted(counts),
             f"objects is a number or a rising range such as (1, 3) or range(1, 4), "
             f"not {objects!r}.",
         )

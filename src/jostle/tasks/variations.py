@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from jostle.core.catalog import suggest
+from jostle.core.checks import check_number
 from jostle.core.errors import UnknownNameError, require
 from jostle.scene.colors import parse_color
 from jostle.scene.shapes import SHAPES
@@ -27,6 +28,8 @@ class Uniform:
 
     def __post_init__(self) -> None:
         """Refuse empty ranges."""
+        check_number("low", self.low)
+        check_number("high", self.high)
         require(self.low <= self.high, f"Uniform({self.low}, {self.high}) is empty.")
 
 
@@ -52,6 +55,15 @@ def sample_value(value: Any, rng: np.random.Generator) -> Any:
     if isinstance(value, OneOf):
         return value.values[rng.integers(len(value.values))]
     return value
+
+
+def check_values(variation: Any, *names: str) -> None:
+    """Refuse fields of a variation that are no numbers here, not at the first reset."""
+    for name in names:
+        value = getattr(variation, name)
+        for number in value.values if isinstance(value, OneOf) else (value,):
+            if not isinstance(number, Uniform):
+                check_number(f"{type(variation).__name__}'s {name}", number)
 
 
 @runtime_checkable
@@ -97,6 +109,10 @@ class Size:
     x: Number = 1.0
     y: Number = 1.0
 
+    def __post_init__(self) -> None:
+        """Refuse what is no number."""
+        check_values(self, "x", "y")
+
     def apply(
         self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
     ) -> tuple[SceneSpec, Appearance]:
@@ -113,6 +129,10 @@ class Mass:
 
     factor: Number
 
+    def __post_init__(self) -> None:
+        """Refuse what is no number."""
+        check_values(self, "factor")
+
     def apply(
         self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
     ) -> tuple[SceneSpec, Appearance]:
@@ -127,6 +147,10 @@ class Friction:
     """Coefficient of sliding friction of the objects (1 by default)."""
 
     value: Number
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number."""
+        check_values(self, "value")
 
     def apply(
         self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
@@ -143,6 +167,10 @@ class Table:
 
     x: Number = 0.5
     y: Number = 0.6
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number."""
+        check_values(self, "x", "y")
 
     def apply(
         self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
@@ -182,6 +210,10 @@ class Camera:
     z: Number = 0.0
     fov: Number | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what is no number."""
+        check_values(self, "x", "y", "z", *(() if self.fov is None else ("fov",)))
+
     def apply(
         self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
     ) -> tuple[SceneSpec, Appearance]:
@@ -212,6 +244,10 @@ class Light:
 
     brightness: Number = 1.0
     angle: Number = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number."""
+        check_values(self, "brightness", "angle")
 
     def apply(
         self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator

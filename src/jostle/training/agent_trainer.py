@@ -1,22 +1,29 @@
 """What all trainings of agents share: counters, step sizes, curriculum, evaluation, weights."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from jostle.core.checkpoint import pack_rng, save, unpack_rng
+from jostle.core.errors import require
 from jostle.core.protocols import Stateful
 from jostle.encoders.saving import encoder_reference
 from jostle.evaluation.evaluate import Evaluation
 from jostle.replay.episodes import Episodes
+from jostle.runs.config import changed_config
 from jostle.runs.run_dir import RunDir, critics_file
 from jostle.runs.trainer import Report, Schedule, Trainer
 from jostle.training.components import Components, evaluate_agent
-from jostle.training.experiment import Experiment
+from jostle.training.experiment import Experiment, differences, read_experiment
 
 _LOGGED = ("success", "success_fraction", "average_distance", "average_return")
 """Metrics of an evaluation that go into the log."""
+_FREE_FIELDS = tuple(
+    f"training.{name}" for name in ("env_steps", "save_every", "threads", "device", "wandb")
+)
+"""Fields of an experiment that may be changed before a run is resumed; they apply from then on."""
 
 
 class AgentTrainer(Trainer):
@@ -72,6 +79,36 @@ class AgentTrainer(Trainer):
         if sensor is not None:
             meta["encoder"] = encoder_reference(self.experiment.encoder, sensor.encoder)
         return meta
+
+    @property
+    def warmup_episodes(self) -> int:
+        """Episodes that are collected before the first update."""
+        return 0
+
+    def check_budget(self) -> None:
+        """Refuse trainings that would end without a single update."""
+        training, steps = self.experiment.training, self.components.collector.steps
+        require(
+            self.num_updates() > 0,
+            f"No update would happen: {training.num_envs} environments of {steps} steps and "
+            f"--utd-ratio {training.utd_ratio:g} give less than one update per iteration. Give "
+            f"--utd-ratio {math.ceil(10_000 / (training.num_envs * steps)) / 10_000} or more.",
+        )
+        warmup = self.warmup_episodes // training.num_envs * training.num_envs * steps
+        require(
+            training.env_steps > warmup,
+            f"No update would happen: learning starts after {self.warmup_episodes} random episodes "
+            f"({warmup} environment steps), but --env-steps {training.env_steps} ends the training "
+            f"by then. Give more than {warmup} --env-steps, or fewer --random-episodes.",
+        )
+
+    def check_checkpoint(self, meta: dict[str, Any]) -> None:
+        """Refuse to resume if the config was changed since the checkpoint was written."""
+        if "experiment" not in meta:
+            return
+        saved = read_experiment(meta["experiment"])
+        if differing := differences(saved, self.experiment, _FREE_FIELDS):
+            raise changed_config(self.run_dir.experiment, differing)
 
     def resume(self) -> None:
         """Restore the last checkpoint."""

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from jostle.agents.config import ExploreConfig, TD3Config
+from jostle.core.checks import check_folder_name, check_int, check_number
 from jostle.core.errors import BadValueError, require
 from jostle.nets.config import NetConfig
 from jostle.replay.sampler import HindsightConfig
@@ -67,8 +68,14 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         """Refuse loops that go nowhere."""
-        for name in ("num_envs", "env_steps", "replay_size", "eval_every", "eval_episodes"):
-            require(getattr(self, name) >= 1, f"{name} must be at least 1.")
+        for name in (
+            "num_envs", "env_steps", "replay_size", "eval_every", "eval_episodes", "save_every",
+        ):  # fmt: skip
+            check_int(name, getattr(self, name), 1)
+        for name in ("random_episodes", "lr_warmup_updates", "threads"):
+            check_int(name, getattr(self, name), 0)
+        if self.horizon is not None:
+            check_int("horizon", self.horizon, 1)
         for name in (
             "expert_fraction", "goal_augmentation", "prioritized_fraction", "lr_decay_fraction",
         ):  # fmt: skip
@@ -78,7 +85,7 @@ class TrainingConfig:
             0 < self.curriculum_threshold <= 1,
             f"curriculum_threshold lies in (0, 1], not {self.curriculum_threshold}.",
         )
-        require(self.utd_ratio >= 0, "utd_ratio must not be negative.")
+        check_number("utd_ratio", self.utd_ratio, low=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +124,9 @@ class Experiment:
     """The loop."""
 
     def __post_init__(self) -> None:
-        """Refuse parts that do not go together."""
+        """Refuse wrong values, and parts that do not go together."""
+        check_folder_name("name", self.name)
+        check_int("seed", self.seed, 0)
         require(
             self.encoder != "" or self.training.goal_augmentation == 0,
             "Goals can be exchanged between images only: from true state the goal of another "
@@ -170,6 +179,6 @@ def read_experiment(fields: dict[str, Any]) -> Experiment:
     return config.read_config(Experiment, {**fields, **parts}, "an experiment")
 
 
-def differences(old: Experiment, new: Experiment) -> list[str]:
-    """Name the fields in which two experiments differ."""
-    return config.differences(old.to_dict(), new.to_dict())
+def differences(old: Experiment, new: Experiment, ignore: tuple[str, ...] = ()) -> list[str]:
+    """Name the fields in which two experiments differ, apart from those in `ignore`."""
+    return config.differences(old.to_dict(), new.to_dict(), ignore)

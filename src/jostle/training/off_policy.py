@@ -31,13 +31,18 @@ class OffPolicyTrainer(AgentTrainer):
         self._reaching = ReachExploration(num_envs)
         self._expert = np.arange(num_envs) < experiment.training.expert_fraction * num_envs
 
+    @property
+    def warmup_episodes(self) -> int:
+        """Episodes of random actions before the first update."""
+        return self.experiment.training.random_episodes
+
     def iterate(self) -> None:
         """Collect one episode per environment and learn."""
         self._reaching.reset()
         episodes, infos = self.components.collector.collect(self._act)
         self.store(episodes)
         self._metrics = {f"train_{name}": value for name, value in infos.items()}
-        if self.counters["episodes"] > self.experiment.training.random_episodes:
+        if self.counters["episodes"] > self.warmup_episodes:
             self._metrics |= self._learn(self.num_updates())
 
     def _learn(self, updates: int) -> dict[str, Any]:

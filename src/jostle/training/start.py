@@ -59,6 +59,7 @@ def start_run(
     if experiment.encoder:
         encoder = agent_encoder(load_encoder(experiment.encoder), experiment)
     trainer = make_trainer(experiment, run, report, encoder, load_teacher)
+    trainer.check_budget()
     history: list[dict[str, Any]] = []
     if weights is not None:
         history = _carry_weights(trainer, weights, carry)
@@ -90,7 +91,7 @@ def resume_run(
         notify: Called with sentences about what is done otherwise than before.
     """
     run = RunDir(folder)
-    experiment = read_experiment(run.read_experiment())
+    experiment = run.load_config(read_experiment)
     if expected is not None and (differing := differences(experiment, expected)):
         raise ConfigMismatchError(
             f"The run in {folder} is another experiment:\n  " + "\n  ".join(differing)

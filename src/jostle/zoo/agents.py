@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jostle.core.catalog import suggest
-from jostle.core.errors import BadValueError, UnknownNameError
+from jostle.core.errors import BadValueError, UnknownNameError, require
 from jostle.core.protocols import Agent, Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
@@ -86,6 +86,11 @@ def own_task(name: str) -> tuple[str, int | tuple[int, int] | None] | None:
     return experiment["task"], tuple(objects) if isinstance(objects, list) else objects
 
 
+def has_eval_noise(name: str) -> bool:
+    """Whether an agent can act with evaluation noise; scripted policies and classes cannot."""
+    return name not in SCRIPTED and not _is_class(name)
+
+
 def _is_class(name: str) -> bool:
     """Whether a name is that of a Python class, such as my_package.policies:Pusher."""
     return re.fullmatch(r"[\w.]+:\w+", name) is not None
@@ -108,6 +113,10 @@ def _make_policy_object(name: str) -> Policy:
 
 def load_policy(name: str, env: TabletopVectorEnv, eval_noise: float | None = None) -> Policy:
     """Load an agent as a policy for `env`; `eval_noise` overrides its evaluation noise."""
+    require(
+        not eval_noise or has_eval_noise(name),
+        f"Evaluation noise is for trained agents; '{name}' acts without it.",
+    )
     if name in SCRIPTED:
         return SCRIPTED[name](env.episode_sampler.task)
     if _is_class(name):

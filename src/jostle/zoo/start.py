@@ -1,0 +1,24 @@
+"""Start the training of an agent whose encoder, weights and teacher are given by name."""
+
+from jostle.presets.words import TrainConfig
+from jostle.runs.trainer import Report
+from jostle.training.agent_trainer import AgentTrainer
+from jostle.training.start import start_run
+from jostle.zoo.agents import find_weights, load_teacher
+from jostle.zoo.encoders import check_cameras, load_encoder
+
+
+def start_training(config: TrainConfig, report: Report) -> AgentTrainer:
+    """Start the run that the words of `jostle train` describe."""
+    experiment = config.experiment
+    if experiment.encoder:
+        check_cameras(experiment.encoder, experiment.cameras)
+    return start_run(
+        experiment,
+        config.out / f"{experiment.name}-{experiment.seed}",
+        report,
+        None if config.start is None else find_weights(config.start),
+        config.carry,
+        load_teacher,
+        load_encoder,
+    )
