@@ -238,7 +238,7 @@ def test_a_training_stops_between_iterations_on_a_signal_and_resumes(tmp_path):
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     output = process.communicate(timeout=120)[0].decode()
-    assert process.returncode == 0
+    assert process.returncode == 128 + signal.SIGTERM
     assert "stopping after this iteration" in output
     assert "jostle train --resume" in output
     assert (folder / "checkpoints/last.safetensors").is_file()
@@ -263,7 +263,7 @@ def test_a_training_stops_between_iterations_on_a_signal_and_resumes(tmp_path):
         (["train", "--resume", "nowhere"], "There is no run in nowhere"),
         (["plot", "nowhere"], "no metrics"),
         (["plot"], "at least one run directory"),
-        (["plot", "one", "--names", "a", "b"], "needs a different name"),
+        (["plot", "one", "--out", "one.foo"], "must end in one of"),
     ],
 )
 def test_wrong_usage_of_train_is_answered_with_a_message(words, message, tmp_path):

@@ -73,7 +73,7 @@ def train(
     else:
         trainer = start_training(_parse(task, options), report)
     folder = trainer.run_dir.path
-    done = trainer.counters[trainer.axis]
+    done = min(trainer.counters[trainer.axis], trainer.total)
     with tqdm(total=trainer.total, initial=done, unit="step", disable=not progress) as report.bar:
         try:
             trainer.run()
@@ -111,6 +111,6 @@ class _Report:
 
     def __call__(self, row: dict[str, Any]) -> None:
         if self.bar is not None and "env_steps" in row:
-            self.bar.update(row["env_steps"] - self.bar.n)
+            self.bar.update(min(row["env_steps"], self.bar.total) - self.bar.n)
         if self._end is not None and time.monotonic() > self._end:
             raise StopRequested

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import tyro
-from tqdm import tqdm
 
+from jostle.cli.bars import progress_bar
 from jostle.core.checks import check_output
 from jostle.rollout.frame_collector import CollectOptions, Progress, collect_frames
 from jostle.rollout.frame_dataset import FrameDatasetSpec
@@ -37,12 +38,13 @@ def collect_with_bar(
     dataset: FrameDatasetSpec, frames: int, out: Path, options: CollectOptions
 ) -> int:
     """Collect until there are `frames` frames; returns how many there are."""
-    bar: tqdm | None = None
+    bar: Any = None
 
     def start_bar(total: int, done: int) -> Progress:
         nonlocal bar
-        bar = tqdm(total=total, initial=done, desc=dataset.task, unit="frame")
-        return bar.update
+        bar = progress_bar(total, "frame", dataset.task, done)
+        update: Progress = bar.update
+        return update
 
     try:
         return collect_frames(dataset, frames, out, options, start_bar)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
-from tqdm import tqdm
 
+from jostle.cli.bars import progress_bar
 from jostle.core.checks import check_int, check_output
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.reports.video import Frame, contact_sheet, hstack, save_image, with_title
@@ -38,9 +38,11 @@ def run(argv: list[str]) -> None:
     folder = config.out / "pictures"
     check_output(folder, folder=True)
     paths = [save_image(suite_sheet(config.seed), folder / "tasks.png")]
-    for name, objects in tqdm(_SHOWN, desc="tasks"):
-        start, goal = render_episode(name, objects, 320, config.seed)
-        paths.append(save_image(hstack(*start, *goal), folder / f"{name}.png"))
+    with progress_bar(len(_SHOWN), "task") as bar:
+        for name, objects in _SHOWN:
+            start, goal = render_episode(name, objects, 320, config.seed)
+            paths.append(save_image(hstack(*start, *goal), folder / f"{name}.png"))
+            bar.update()
     print("\n".join(str(path) for path in paths))
 
 

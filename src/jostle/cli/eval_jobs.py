@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium.utils.seeding import np_random
-from tqdm import tqdm
 
+from jostle.cli.bars import progress_bar
 from jostle.core.protocols import Policy
 from jostle.envs.options import split_options
 from jostle.envs.vector import TabletopVectorEnv
@@ -68,7 +68,7 @@ def evaluate_policy(
     steps = task.evaluation_steps(env.episode_sampler.max_objects) + 1
     batches = -(-episodes // env.num_envs)
     total = steps * batches * env.num_envs
-    with tqdm(total=total, desc=f"{task.name} {label}", unit="step") as bar:
+    with progress_bar(total, "step", f"{task.name} {label}") as bar:
         return evaluate(env, policy, label, episodes, seed, progress=bar.update)
 
 

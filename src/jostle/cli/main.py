@@ -74,6 +74,11 @@ def _run(command: str, argv: list[str]) -> int:
     if command not in COMMANDS and (new := new_command(command)):
         raise UnknownNameError(f"'{command}' is now '{new}'.")
     _ = COMMANDS[command]
+    if "--quiet" in argv:
+        from jostle.cli.bars import set_quiet
+
+        set_quiet(True)
+        argv = [word for word in argv if word != "--quiet"]
     run = importlib.import_module(f"jostle.cli.{command}").run
     check_flags(argv, run)
     return run(argv) or 0
@@ -83,6 +88,7 @@ def _print_usage() -> None:
     print("usage: jostle COMMAND [options]   (options: jostle COMMAND --help)\n")
     for command, summary in COMMANDS.items():
         print(f"  {command:10} {summary}")
+    print("\nEvery command takes --quiet: no progress, only results.")
 
 
 def _describe(error: OSError) -> str:

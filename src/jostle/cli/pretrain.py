@@ -6,7 +6,7 @@ from typing import Annotated, Any, Generic
 
 import tyro
 
-from jostle.cli.progress import ProgressBar, train_with_bar
+from jostle.cli.progress import ProgressBar
 from jostle.core.checks import check_minutes
 from jostle.core.errors import BadValueError
 from jostle.encoders.catalog import ENCODERS
@@ -62,37 +62,37 @@ class ResumeConfig:
         check_minutes(self.minutes)
 
 
-def run(argv: list[str]) -> None:
-    """Train until done, stopped or out of time."""
+def run(argv: list[str]) -> int:
+    """Train until done, stopped or out of time; returns the exit code."""
     if argv and argv[0] in ("-h", "--help"):
         print(_overview())
-        return
+        return 0
     if argv and not argv[0].startswith("-"):
-        trainer, bar, folder = _prepare(argv[0], argv[1:])
+        trainer, bar = _prepare(argv[0], argv[1:])
     elif any(word.split("=")[0] == "--resume" for word in argv):
         resumed = tyro.cli(ResumeConfig, prog="jostle pretrain", args=argv)
-        bar, folder = ProgressBar(resumed.minutes, _SHOWN), resumed.resume
-        trainer = resume_run(folder, bar, None, resumed.data, resumed.steps, print)
+        bar = ProgressBar(resumed.minutes, "val_loss", _SHOWN)
+        trainer = resume_run(resumed.resume, bar, None, resumed.data, resumed.steps, notify=print)
     else:
         raise BadValueError(f"Name an encoder first. Known: {', '.join(ENCODERS)}.")
-    train_with_bar(bar, trainer, folder, "pretrain")
+    return bar.train(trainer, "pretrain")
 
 
-def _prepare(kind: str, argv: list[str]) -> tuple[EncoderTrainer, ProgressBar, Path]:
+def _prepare(kind: str, argv: list[str]) -> tuple[EncoderTrainer, ProgressBar]:
     """A new run, or an old one that must be as the flags say."""
     default = PretrainConfig(config=preset(kind, _size(argv)))
     described: Any = PretrainConfig
     described = described[ENCODERS[kind].config]  # the fields of this kind of encoder
     options = tyro.cli(described, prog=f"jostle pretrain {kind}", default=default, args=argv)
-    bar, config = ProgressBar(options.minutes, _SHOWN), options.config
+    bar, config = ProgressBar(options.minutes, "val_loss", _SHOWN), options.config
     if options.resume is not None:
         data = Path(config.data) if config.data else None
-        return resume_run(options.resume, bar, config, data), bar, options.resume
+        return resume_run(options.resume, bar, config, data), bar
     folder = options.out / f"{config.name}-{config.seed}"
     weights = None if options.start is None else find_encoder_file(options.start)
     if options.verify and config.data and Path(config.data).is_dir():
         print("comparing the frames with their hashes (skip with --no-verify)")
-    return start_run(config, folder, bar, weights, options.verify), bar, folder
+    return start_run(config, folder, bar, weights, options.verify), bar
 
 
 def _size(argv: list[str]) -> str:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import torch
 import tyro
-from tqdm import tqdm
 
+from jostle.cli.bars import progress_bar
 from jostle.cli.scenes import collect_scenes
 from jostle.core.checks import check_folder_name, check_int, check_output
 from jostle.core.errors import BadValueError
@@ -86,9 +86,11 @@ def run(argv: list[str]) -> None:
             "--scenes studies/probe.toml."
         )
     shown = 2 if len(folders) < 6 else 1  # scenes per folder
-    sections = [
-        _section(model, folder, shown, config) for folder in tqdm(folders, desc=config.title)
-    ]
+    sections = []
+    with progress_bar(len(folders), "folder", config.title) as bar:
+        for folder in folders:
+            sections.append(_section(model, folder, shown, config))
+            bar.update()
     print(metrics_table(total_by_folder([section.result for section in sections])))
     if config.out is not None:
         _write(sections, f"jostle probe {' '.join(argv)}", config, config.out)

@@ -40,7 +40,7 @@ class QueueConfig:
         check_int("episodes", self.episodes, 1)
 
 
-def run(argv: list[str]) -> None:
+def run(argv: list[str]) -> int:
     """Run jobs until all are done, the time is over or a signal stops the queue."""
     config = tyro.cli(QueueConfig, prog="jostle queue", args=argv)
     stopper = SignalStopper()
@@ -59,8 +59,9 @@ def run(argv: list[str]) -> None:
             queue.run_slice(job, min(config.slice, left / 60))
     except StopRequested:
         _log("stopped")
-        return
+        return stopper.exit_code
     _log("all jobs are done" if queue.next() is None else "time is over")
+    return 0
 
 
 def _log(text: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import tyro
 
-from jostle.cli.progress import ProgressBar, train_with_bar
+from jostle.cli.progress import ProgressBar
 from jostle.core.checks import check_minutes
 from jostle.core.errors import BadValueError
 from jostle.presets.axes import Axes
@@ -17,7 +17,7 @@ from jostle.zoo.start import start_training
 
 _SHOWN = {
     "success": "success", "train_success": "train", "q_mean": "Q", "critic_loss": "critic",
-    "imitation_loss": "loss", "best": "best",
+    "imitation_loss": "loss",
 }  # fmt: skip
 """Metrics that the bar has room for, and their short names."""
 
@@ -38,28 +38,26 @@ class ResumeConfig:
         check_minutes(self.minutes)
 
 
-def run(argv: list[str]) -> None:
-    """Train until done, stopped or out of time."""
+def run(argv: list[str]) -> int:
+    """Train until done, stopped or out of time; returns the exit code."""
     if any(word.split("=")[0] == "--resume" for word in argv):
         resumed = tyro.cli(ResumeConfig, prog="jostle train", args=argv)
-        bar = ProgressBar(resumed.minutes, _SHOWN)
+        bar = ProgressBar(resumed.minutes, "success", _SHOWN)
         trainer = resume_run(
             resumed.resume, bar, load_teacher=load_teacher, env_steps=resumed.env_steps,
             notify=print,
         )  # fmt: skip
-        train_with_bar(bar, trainer, resumed.resume, "train")
-        return
+        return bar.train(trainer, "train")
     if argv and argv[0] in ("-h", "--help"):
         print(_overview())
-        return
+        return 0
     if not argv or argv[0].startswith("-"):
         raise BadValueError(f"Name a task first.\n\n{_overview()}")
     if "--help" in argv or "-h" in argv:
         print(_axes_help())
     config = parse_words(argv)
-    bar = ProgressBar(config.minutes, _SHOWN)
-    trainer = start_training(config, bar)
-    train_with_bar(bar, trainer, trainer.run_dir.path, "train")
+    bar = ProgressBar(config.minutes, "success", _SHOWN)
+    return bar.train(start_training(config, bar), "train")
 
 
 def _axes_help() -> str:

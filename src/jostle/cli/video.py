@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import tyro
-from tqdm import tqdm
 
+from jostle.cli.bars import progress_bar
 from jostle.core.catalog import Catalog
 from jostle.core.checks import check_int, check_output
 from jostle.core.errors import BadValueError, require
@@ -101,7 +101,7 @@ def make_video(config: VideoConfig) -> tuple[Path, Path, Recording]:
     with closing(env), closing(VideoRenderer(env, config.size, config.shadows)) as renderer:
         policy = load_policy(config.agent, env)
         overlay = _overlay_recorder(config, policy, renderer.names)
-        with tqdm(total=steps + 1, desc=f"recording {config.task}", unit="step") as bar:
+        with progress_bar(steps + 1, "step", f"recording {config.task}") as bar:
 
             def on_step(step: Step) -> None:
                 bar.update()
