@@ -173,9 +173,7 @@ def test_agents_and_encoders_are_not_plotted_together(run, tmp_path):
 
     agent = [{"success": 0.5, "success_fraction": 0.6, "updates": 3, "seconds": 1.0}]
     with pytest.raises(BadValueError, match="no common axis"):
-        plot_learning_curves(
-            {"a": read_learning_curve(run.metrics), "b": agent}, tmp_path / "a.png"
-        )
+        plot_learning_curves({"a": [read_learning_curve(run)], "b": [agent]}, tmp_path / "a.png")
 
 
 def test_damaged_weights_have_no_kind(run, tmp_path):

@@ -6,44 +6,69 @@ from typing import Annotated
 
 import tyro
 
+from jostle.core.checks import check_output
 from jostle.core.errors import require
-from jostle.reports.learning_curves import plot_learning_curves, read_learning_curve
+from jostle.reports.learning_curves import (
+    XAxis,
+    check_format,
+    plot_learning_curves,
+    read_learning_curve,
+)
+from jostle.reports.seed_groups import group_by_experiment, unique_names
 from jostle.runs.run_dir import RunDir
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlotConfig:
-    """Plot success, or the validation loss of encoders, over updates and over minutes."""
+    """Plot success rates of agents, or validation losses of encoders, over training.
+
+    Runs that differ in their seed alone become one line with a band: the mean, and from 5 seeds on
+    its 95 % interval (Student's t), otherwise the range from the least to the largest value.
+    """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Run directories."""
+    """Run directories. Those without an evaluation are skipped."""
+    x: XAxis = "env-steps"
+    """The x axis: environment steps (gradient steps of encoders), updates or minutes."""
+    per_seed: bool = False
+    """One line per run instead of one per experiment."""
     names: tuple[str, ...] = ()
-    """Labels in the legend, in the same order; the names of the directories by default."""
+    """Labels of the lines, in the same order; names of experiments or directories by default."""
+    title: str = ""
+    """Title of the figure."""
     out: Path = Path("curves.png")
-    """File of the plot."""
+    """File of the plot; its suffix is the format: .png, .svg, .pdf, ..."""
 
 
 def run(argv: list[str]) -> None:
     """Plot and print where the file is."""
     config = tyro.cli(PlotConfig, prog="jostle plot", args=argv)
     require(len(config.runs) > 0, "Name at least one run directory.")
-    names = config.names or _names(config.runs)
+    check_format(config.out)
+    check_output(config.out)
+
+    # Runs with evaluations
+    runs = [RunDir(path) for path in config.runs]
+    rows = {run.path: read_learning_curve(run) for run in runs}
+    for path, evaluated in rows.items():
+        if not evaluated:
+            print(f"skipped: {path} has no evaluation yet")
+    runs = [run for run in runs if rows[run.path]]
+    require(len(runs) > 0, "None of these runs has an evaluation yet: train a little longer.")
+
+    # Lines
+    if config.per_seed:
+        folders = unique_names([run.path for run in runs])
+        groups = {name: [run] for name, run in zip(folders, runs, strict=True)}
+    else:
+        groups = group_by_experiment(runs)
+    names = config.names or tuple(groups)
     require(
-        len(set(names)) == len(config.runs) == len(names),
-        f"Each run needs a different name: {len(config.runs)} runs, names {names}.",
+        len(set(names)) == len(groups) == len(names),
+        f"Each line needs a name of its own: {len(groups)} lines, names {', '.join(names)}.",
     )
     curves = {
-        name: read_learning_curve(RunDir(path).metrics)
-        for name, path in zip(names, config.runs, strict=True)
+        name: [rows[run.path] for run in group]
+        for name, group in zip(names, groups.values(), strict=True)
     }
-    print(f"plot: {plot_learning_curves(curves, config.out)}")
-
-
-def _names(runs: tuple[Path, ...]) -> tuple[str, ...]:
-    """Names of the directories, with as many parents as are needed to make them different."""
-    parts = [path.resolve().parts for path in runs]
-    for depth in range(1, max(map(len, parts)) + 1):
-        names = tuple("/".join(part[-depth:]) for part in parts)
-        if len(set(names)) == len(names):
-            break
-    return names
+    print(f"plot: {plot_learning_curves(curves, config.out, config.x, config.title)}")

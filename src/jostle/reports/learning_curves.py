@@ -1,94 +1,219 @@
-"""Learning curves: evaluation or validation results over updates and over minutes."""
+"""Learning curves: evaluation or validation results of runs, with a band over seeds."""
 
-import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from jostle.core.errors import BadValueError, require
+from jostle.runs.run_dir import RunDir
+
+XAxis = Literal["env-steps", "updates", "minutes"]
+Rows = Sequence[Mapping[str, Any]]
+"""Metrics of the evaluations of one run."""
+Values = NDArray[np.float64]
+_MINUTES = ("seconds", "minutes of training", 60.0)
+_MIN_SEEDS = 5
+"""Seeds from which on a band is a 95 % interval; with fewer it is the range of the values."""
+_LINES = ("-", "--", "-.")
+"""Styles of lines; every ten lines there is a new one, because colors repeat."""
+_MAX_MARKERS = 40
+"""Curves with more points are drawn without markers."""
 
 
 class PlotStyle(NamedTuple):
     """How the learning curves of one kind of run are plotted."""
 
-    metric: str
-    """Metric key of the solid line."""
-    dotted_metric: str
-    """Metric key of the thin dotted line."""
-    panels: tuple[tuple[str, str, float], ...]
-    """For each panel: metric key of the x axis, its label, and the unit it is divided by."""
-    y_label: str
-    """Label of the y axis."""
-    y_axis: dict[str, Any]
-    """Options of the y axis."""
+    title: str
+    """Title of the figure."""
+    panels: tuple[tuple[str, str], ...]
+    """For each panel: metric key and label of its y axis."""
+    x_axes: Mapping[str, tuple[str, str, float]]
+    """For each x axis: metric key, label, and the unit it is divided by."""
+    fraction: bool
+    """Whether the values lie between 0 and 1; others get a logarithmic axis if positive."""
 
 
-_MINUTES = ("seconds", "minutes of training", 60.0)
+_STEPS = ("step", "gradient steps", 1.0)
 _STYLES = (
     PlotStyle(
-        "success", "success_fraction", (("updates", "updates", 1.0), _MINUTES),
-        "success (dotted: fraction)", {"ylim": (-0.02, 1.02)},
+        "Evaluations during training",
+        (("success", "success rate"), ("success_fraction", "fraction of objects at their goals")),
+        {
+            "env-steps": ("env_steps", "environment steps", 1.0),
+            "updates": ("updates", "updates", 1.0),
+            "minutes": _MINUTES,
+        },
+        True,
     ),
     PlotStyle(
-        "val_loss", "val_reconstruction", (("step", "steps", 1.0), _MINUTES),
-        "validation loss (dotted: pixels)", {"yscale": "log"},
+        "Validations during pretraining",
+        (("val_loss", "validation loss"), ("val_reconstruction", "its reconstruction part")),
+        {"env-steps": _STEPS, "updates": _STEPS, "minutes": _MINUTES},
+        False,
     ),
-)  # fmt: skip
+)
 """Styles for runs of agents, and of encoders."""
 
 
-def read_learning_curve(metrics: Path) -> list[dict[str, Any]]:
-    """Read the metric rows of a run that hold evaluation or validation results."""
-    if not metrics.is_file():
-        raise BadValueError(f"There are no metrics at {metrics}. Is it a run directory?")
-    rows = [json.loads(line) for line in metrics.read_text().splitlines()]
-    evaluated = [row for row in rows if any(style.metric in row for style in _STYLES)]
-    if not evaluated:
-        raise BadValueError(f"There is no evaluation in {metrics} yet: train a little longer.")
-    return evaluated
+class SeedSummary(NamedTuple):
+    """Runs that differ in their seed, at common points of the x axis; all (T,)."""
+
+    x: Values
+    mean: Values
+    low: Values
+    high: Values
+    band: str
+    """What the band from `low` to `high` is."""
 
 
-def plot_learning_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]], out: Path) -> Path:
-    """Plot runs by name.
+def read_learning_curve(run: RunDir) -> list[dict[str, Any]]:
+    """Read the metric rows of a run that hold evaluation or validation results; may be empty."""
+    if not run.metrics.is_file() and not run.experiment.is_file():
+        raise BadValueError(f"There are no metrics at {run.metrics}. Is it a run directory?")
+    return [row for row in run.rows() if any(style.panels[0][0] in row for style in _STYLES)]
 
-    Agents: success rate, and dotted the fraction of objects at their goals. Encoders: validation
-    loss, and dotted its reconstruction part.
+
+def summarize_seeds(curves: Sequence[tuple[Values, Values]]) -> SeedSummary | None:
+    """Mean and band of several curves (x, y) where all of them are defined; None if nowhere."""
+    start, end = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+    x = np.unique(np.concatenate([x for x, _ in curves]))
+    x = x[(x >= start) & (x <= end)]
+    if not len(x):
+        return None
+    values = np.stack([np.interp(x, *curve) for curve in curves])  # (seeds, T)
+    mean = values.mean(0)
+    if len(curves) < _MIN_SEEDS:
+        return SeedSummary(x, mean, values.min(0), values.max(0), "min to max")
+    half = _t_quantile(len(curves) - 1) * values.std(0, ddof=1) / math.sqrt(len(curves))
+    return SeedSummary(x, mean, mean - half, mean + half, "95 % interval")
+
+
+def plot_learning_curves(
+    curves: Mapping[str, Sequence[Rows]], out: Path, x_axis: XAxis = "env-steps", title: str = ""
+) -> Path:
+    """Plot runs by name, each name with one run or with several that differ in their seed.
+
+    Agents: success rate, and fraction of objects at their goals. Encoders: validation loss, and
+    its reconstruction part.
     """
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    style, *others = [_style(rows) for rows in curves.values()]
+    require(
+        all(rows for runs in curves.values() for rows in runs), "A run has no evaluation to plot."
+    )
+    style, *others = [_style(rows) for runs in curves.values() for rows in runs]
     require(
         all(other == style for other in others),
         "Runs of agents and of encoders have no common axis: plot them separately.",
     )
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
-    for axes, panel in zip(figure.subplots(1, 2, sharey=True), style.panels, strict=True):
-        _plot_panel(axes, curves, style, panel)
-    figure.axes[0].set_ylabel(style.y_label)
-    figure.axes[0].legend(fontsize=8)
+    check_format(out)
+    columns = 1 if max(map(len, curves)) > 40 else min(len(curves), 2)
+    legend_rows = -(-len(curves) // columns)
+    layout = ConstrainedLayoutEngine(w_pad=0.1)
+    figure = Figure(figsize=(10, 4 + 0.18 * legend_rows), layout=layout)
+    panels = figure.subplots(1, len(style.panels), sharey=style.fraction)
+    for axes, (metric, label) in zip(panels, style.panels, strict=True):
+        for number, (name, runs) in enumerate(curves.items()):
+            points = [_points(rows, style.x_axes[x_axis], metric) for rows in runs]
+            look = {"color": f"C{number % 10}", "linestyle": _LINES[number // 10 % len(_LINES)]}
+            _plot_runs(axes, name, look, [(x, y) for x, y in points if len(x)])
+        _label_axes(axes, style, style.x_axes[x_axis][1], label)
+    figure.suptitle(title or style.title, fontsize=11)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=columns,
+        fontsize=8,
+        frameon=False,
+    )
     out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=110)
+    figure.savefig(out, dpi=160)
     return out
 
 
-def _style(rows: Sequence[Mapping[str, Any]]) -> PlotStyle:
-    return next(style for style in _STYLES if style.metric in rows[0])
+def check_format(out: Path) -> None:
+    """Refuse files of a format that matplotlib cannot write."""
+    from matplotlib.figure import Figure
+
+    formats = sorted(Figure().canvas.get_supported_filetypes())
+    require(
+        out.suffix[1:].lower() in formats,
+        f"A plot cannot be written as '{out.name}': its name must end in one of "
+        f".{', .'.join(formats)}.",
+    )
 
 
-def _plot_panel(
-    axes: Any,
-    curves: Mapping[str, Sequence[Mapping[str, Any]]],
-    style: PlotStyle,
-    panel: tuple[str, str, float],
+def _plot_runs(
+    axes: Any, name: str, look: dict[str, str], curves: list[tuple[Values, Values]]
 ) -> None:
-    key, label, unit = panel
-    for number, (name, rows) in enumerate(curves.items()):
-        plotted = [row for row in rows if key in row]
-        if not plotted:
-            continue
-        x, color = [row[key] / unit for row in plotted], f"C{number}"
-        axes.plot(x, [row[style.metric] for row in plotted], color, label=name)
-        dotted = [row[style.dotted_metric] for row in plotted]
-        axes.plot(x, dotted, color, linewidth=0.8, linestyle=":")
-    axes.set(xlabel=label, **style.y_axis)
+    """Draw one run, or the mean and the band of several; without common points, each of them."""
+    summary = summarize_seeds(curves) if len(curves) > 1 else None
+    if summary is not None:
+        x, color = summary.x, look["color"]
+        tails = any(own[0] < x[0] or own[-1] > x[-1] for own, _ in curves)
+        band = f"band: {summary.band}" + (", dotted: single seeds" if tails else "")
+        label = f"{name} (mean of {len(curves)} seeds, {band})"
+        _plot_line(axes, x, summary.mean, look, label)
+        axes.fill_between(x, summary.low, summary.high, color=color, alpha=0.2, linewidth=0)
+        if len(x) == 1:  # a band of no width
+            axes.vlines(x, summary.low, summary.high, color, alpha=0.5)
+        for own, y in curves:  # where only some of the runs have values
+            for part in ([*own[own < x[0]], x[0]], [x[-1], *own[own > x[-1]]]):
+                values = np.interp(part, own, y)
+                axes.plot(part, values, color, linewidth=0.8, alpha=0.5, linestyle=":")
+        return
+    for number, (x, y) in enumerate(curves):
+        several = f" ({len(curves)} seeds without common points)" if len(curves) > 1 else ""
+        _plot_line(axes, x, y, look, f"{name}{several}" if number == 0 else None)
+
+
+def _plot_line(axes: Any, x: Values, y: Values, look: dict[str, str], label: str | None) -> None:
+    """Draw a curve with markers at its points; a single point is large and above the others."""
+    marker = "o" if len(x) <= _MAX_MARKERS else None
+    size, order = (7, 4) if len(x) == 1 else (3.5, 2)
+    axes.plot(
+        x, y, label=label, linewidth=1.5, marker=marker, markersize=size, zorder=order, **look
+    )
+
+
+def _label_axes(axes: Any, style: PlotStyle, x_label: str, y_label: str) -> None:
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    axes.set(xlabel=x_label, ylabel=y_label)
+    axes.set_xlim(left=0)
+    axes.tick_params(labelleft=True)
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.grid(alpha=0.3)
+    if style.fraction:
+        axes.set_ylim(-0.03, 1.03)
+    elif all((line.get_ydata() > 0).all() for line in axes.lines):
+        axes.set_yscale("log")
+
+
+def _points(rows: Rows, x_axis: tuple[str, str, float], metric: str) -> tuple[Values, Values]:
+    """Points of a curve, (T,) each; rows without one of the two metrics are left out."""
+    key, _, unit = x_axis
+    points = [(row[key] / unit, row[metric]) for row in rows if key in row and metric in row]
+    x, y = np.array(points, float).reshape(-1, 2).T
+    return x, y
+
+
+def _style(rows: Rows) -> PlotStyle:
+    return next(style for style in _STYLES if style.panels[0][0] in rows[0])
+
+
+def _t_quantile(freedom: int) -> float:
+    """97.5 % quantile of Student's t: its expansion at infinity, within 0.3 % from 4 on."""
+    z = 1.959964
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / freedom + second / freedom**2 + third / freedom**3

@@ -124,7 +124,7 @@ def _register_run(name: str, run: RunDir, weights: Path, score: Evaluation, zoo:
     notes = f"Evaluated with `jostle evaluate {name} {flags}`."
     try:
         curve = plot_learning_curves(
-            {name: read_learning_curve(run.metrics)}, target.with_suffix(".png")
+            {name: [read_learning_curve(run)]}, target.with_suffix(".png"), title=name
         )
         notes += f"\n\n![success while training]({curve.name})"
     except (ImportError, JostleError):  # the card is complete without the plot

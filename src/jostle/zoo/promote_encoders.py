@@ -119,7 +119,7 @@ def _register_run(
         )
     try:
         curve = plot_learning_curves(
-            {name: read_learning_curve(run.metrics)}, target.with_suffix(".png")
+            {name: [read_learning_curve(run)]}, target.with_suffix(".png"), title=name
         )
         notes += f"\n\n![validation while training]({curve.name})"
     except (ImportError, JostleError):  # the card is complete without the plot
