@@ -235,6 +235,12 @@ def test_point_10_cameras_are_checked_against_what_the_encoder_was_trained_on(tm
     check_cameras(str(tmp_path / "encoder.safetensors"), ("overhead",))  # the file does not say
 
 
+def test_point_10_the_python_interface_refuses_cameras_that_the_agent_was_not_trained_on():
+    for cameras in (("front", "corner"), ["corner"]):
+        with pytest.raises(BadValueError, match="'corner', only on front, side"):
+            package.evaluate("one-cube-pixels-dagger", episodes=1, cameras=cameras)
+
+
 def edit_config(folder, **changes):
     """Change fields in the config of a run, given as part__field or field."""
     path = folder / "experiment.json"

@@ -1,13 +1,14 @@
 """Evaluation of any policy on fixed episodes."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.core.errors import BadValueError
+from jostle.core.errors import BadValueError, require
 from jostle.core.extras import explain
 from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
@@ -92,6 +93,7 @@ def evaluate(
         task = agent.task
         env_kwargs = {"objects": agent.experiment.objects, **env_kwargs}
     needed = agent.env_kwargs if _is_loaded(agent) else {}
+    _check_cameras(needed.get("cameras", ()), env_kwargs.get("cameras", ()))
     num_envs = min(num_envs, max(episodes, 1))
     options = {**needed, **env_kwargs, "autoreset_mode": "Disabled"}
     env = TabletopVectorEnv(num_envs, TASKS[task].name, **options)
@@ -100,6 +102,15 @@ def evaluate(
         return EvaluationResult(evaluation.evaluate(env, policy, name, episodes, seed))
     finally:
         env.close()
+
+
+def _check_cameras(known: Sequence[str], cameras: Sequence[Any]) -> None:
+    """Refuse cameras that a pixel agent, which knows others, would not look at."""
+    for camera in cameras if known else ():
+        require(
+            getattr(camera, "name", camera) in known,
+            f"This agent was not trained on the camera {camera!r}, only on {', '.join(known)}.",
+        )
 
 
 def _load(name: str) -> "LoadedAgent":
