@@ -4,11 +4,11 @@ import mujoco
 import numpy as np
 import pytest
 
-from jostle.scene.arm import GRIP, GRIP_OFFSET, JOINTS, RETRACTED_POSE
+from jostle.scene.arm import GRIP, JOINTS, RETRACTED_POSE
 from jostle.scene.build import compile_scene
 from jostle.scene.controller import HEIGHT_RANGE
-from jostle.scene.furniture import robot_base
 from jostle.scene.physics import Physics
+from jostle.scene.robot import GRIP_OFFSET, robot_base
 from jostle.scene.spec import TABLE_TOP, ObjectSpec, SceneSpec, TableSpec
 
 STANDARD, SMALL = TableSpec(), TableSpec(x=0.3, y=0.3)

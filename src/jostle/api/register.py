@@ -36,7 +36,7 @@ def register_encoder(kind: str, spec: "EncoderSpec") -> None:
     missing = [
         part
         for part in ("encode", "reconstruct", "init_from_data", "loss", "shape", "layout")
-        if not hasattr(spec.model, part)
+        if not hasattr(spec.network(), part)
     ]
     if missing:
         raise BadValueError(

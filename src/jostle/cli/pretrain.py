@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Generic
+from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 import tyro
 
-from jostle.cli.progress import ProgressBar
 from jostle.core.checks import check_minutes
 from jostle.core.errors import BadValueError
 from jostle.encoders.catalog import ENCODERS
 from jostle.pretraining.config import M, Pretraining, preset
-from jostle.pretraining.start import resume_run, start_run
-from jostle.pretraining.trainer import EncoderTrainer
-from jostle.zoo.encoders import find_encoder_file
+
+if TYPE_CHECKING:  # they need torch, which help does without
+    from jostle.cli.progress import ProgressBar
+    from jostle.pretraining.trainer import EncoderTrainer
 
 _SHOWN = {
     "loss": "loss", "reconstruction": "rec", "active_particles": "on", "val_loss": "val",
@@ -70,20 +70,32 @@ def run(argv: list[str]) -> int:
     if argv and not argv[0].startswith("-"):
         trainer, bar = _prepare(argv[0], argv[1:])
     elif any(word.split("=")[0] == "--resume" for word in argv):
-        resumed = tyro.cli(ResumeConfig, prog="jostle pretrain", args=argv)
-        bar = ProgressBar(resumed.minutes, "val_loss", _SHOWN)
-        trainer = resume_run(resumed.resume, bar, None, resumed.data, resumed.steps, notify=print)
+        trainer, bar = _resume(tyro.cli(ResumeConfig, prog="jostle pretrain", args=argv))
     else:
         raise BadValueError(f"Name an encoder first. Known: {', '.join(ENCODERS)}.")
     return bar.train(trainer, "pretrain")
 
 
-def _prepare(kind: str, argv: list[str]) -> tuple[EncoderTrainer, ProgressBar]:
+def _resume(config: ResumeConfig) -> "tuple[EncoderTrainer, ProgressBar]":
+    """An old run."""
+    from jostle.cli.progress import ProgressBar
+    from jostle.pretraining.start import resume_run
+
+    bar = ProgressBar(config.minutes, "val_loss", _SHOWN)
+    return resume_run(config.resume, bar, None, config.data, config.steps, notify=print), bar
+
+
+def _prepare(kind: str, argv: list[str]) -> "tuple[EncoderTrainer, ProgressBar]":
     """A new run, or an old one that must be as the flags say."""
     default = PretrainConfig(config=preset(kind, _size(argv)))
     described: Any = PretrainConfig
     described = described[ENCODERS[kind].config]  # the fields of this kind of encoder
     options = tyro.cli(described, prog=f"jostle pretrain {kind}", default=default, args=argv)
+
+    from jostle.cli.progress import ProgressBar
+    from jostle.pretraining.start import resume_run, start_run
+    from jostle.zoo.encoders import find_encoder_file
+
     bar, config = ProgressBar(options.minutes, "val_loss", _SHOWN), options.config
     if options.resume is not None:
         data = Path(config.data) if config.data else None

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import tyro
 
-from jostle.cli.progress import SignalStopper
 from jostle.core.checks import check_int, check_minutes, check_number
-from jostle.runs.trainer import StopRequested
-from jostle.zoo.queue import TrainingQueue, read_queue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +40,11 @@ class QueueConfig:
 def run(argv: list[str]) -> int:
     """Run jobs until all are done, the time is over or a signal stops the queue."""
     config = tyro.cli(QueueConfig, prog="jostle queue", args=argv)
+
+    from jostle.cli.progress import SignalStopper  # all of them need torch, help does not
+    from jostle.runs.trainer import StopRequested
+    from jostle.zoo.queue import TrainingQueue, read_queue
+
     stopper = SignalStopper()
     queue = TrainingQueue(
         read_queue(config.queue),

@@ -5,15 +5,11 @@ from pathlib import Path
 
 import tyro
 
-from jostle.cli.progress import ProgressBar
 from jostle.core.checks import check_minutes
 from jostle.core.errors import BadValueError
 from jostle.presets.axes import Axes
 from jostle.presets.recipes import RECIPES
-from jostle.presets.words import parse_words
-from jostle.training.start import resume_run
-from jostle.zoo.agents import load_teacher
-from jostle.zoo.start import start_training
+from jostle.presets.words import TrainConfig, parse_words
 
 _SHOWN = {
     "success": "success", "train_success": "train", "q_mean": "Q", "critic_loss": "critic",
@@ -41,13 +37,7 @@ class ResumeConfig:
 def run(argv: list[str]) -> int:
     """Train until done, stopped or out of time; returns the exit code."""
     if any(word.split("=")[0] == "--resume" for word in argv):
-        resumed = tyro.cli(ResumeConfig, prog="jostle train", args=argv)
-        bar = ProgressBar(resumed.minutes, "success", _SHOWN)
-        trainer = resume_run(
-            resumed.resume, bar, load_teacher=load_teacher, env_steps=resumed.env_steps,
-            notify=print,
-        )  # fmt: skip
-        return bar.train(trainer, "train")
+        return _resume(tyro.cli(ResumeConfig, prog="jostle train", args=argv))
     if argv and argv[0] in ("-h", "--help"):
         print(_overview())
         return 0
@@ -55,7 +45,25 @@ def run(argv: list[str]) -> int:
         raise BadValueError(f"Name a task first.\n\n{_overview()}")
     if "--help" in argv or "-h" in argv:
         print(_axes_help())
-    config = parse_words(argv)
+    return _start(parse_words(argv))
+
+
+def _resume(config: ResumeConfig) -> int:
+    from jostle.cli.progress import ProgressBar
+    from jostle.training.start import resume_run
+    from jostle.zoo.agents import load_teacher
+
+    bar = ProgressBar(config.minutes, "success", _SHOWN)
+    trainer = resume_run(
+        config.resume, bar, load_teacher=load_teacher, env_steps=config.env_steps, notify=print
+    )
+    return bar.train(trainer, "train")
+
+
+def _start(config: TrainConfig) -> int:
+    from jostle.cli.progress import ProgressBar
+    from jostle.zoo.start import start_training
+
     bar = ProgressBar(config.minutes, "success", _SHOWN)
     return bar.train(start_training(config, bar), "train")
 

@@ -6,7 +6,7 @@ where tensors are made.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 Array = Any
 """A numpy array or a torch tensor."""
+StateFeatures = Literal["full", "paper", "flat"]
+"""True state as entities.
+
+full: x, y, z, a gripper flag and ids of 12 columns, shuffled in each episode; goals have objects
+only. paper: x, y and fixed ids of as many columns as there are entities, the gripper's first; goals
+also have the gripper, where goal images show it. flat: the same without ids, for unstructured
+networks, which know entities by their order."""
 
 
 class Entities(NamedTuple):

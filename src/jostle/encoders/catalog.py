@@ -1,51 +1,63 @@
 """Every encoder by name: three kinds, each in the paper's size and in a lite one."""
 
+import importlib
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jostle.core.catalog import Catalog, Registry, suggest
 from jostle.core.errors import BadValueError, UnknownNameError, require
 from jostle.core.protocols import Encoder
-from jostle.encoders.dlp import DLP
 from jostle.encoders.dlp_config import LITE_DLP, PAPER_DLP, DLPConfig
 from jostle.encoders.slot_config import LITE_SLOTS, PAPER_SLOTS, SlotConfig
-from jostle.encoders.slots import SlotModel
-from jostle.encoders.vae import VAE
 from jostle.encoders.vae_config import LITE_VAE, PAPER_VAE, VAEConfig
 
 EncoderConfig = DLPConfig | VAEConfig | SlotConfig
-EncoderModel = DLP | VAE | SlotModel
-"""An `Encoder` that is also a torch module: it can be trained, moved and saved."""
+if TYPE_CHECKING:
+    from jostle.encoders.dlp import DLP
+    from jostle.encoders.slots import SlotModel
+    from jostle.encoders.vae import VAE
+
+    EncoderModel = DLP | VAE | SlotModel
+    """An `Encoder` that is also a torch module: it can be trained, moved and saved."""
+else:
+    EncoderModel = Any  # configs are read without torch
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderSpec:
     """One kind of encoder."""
 
-    model: type[EncoderModel]
-    """The network."""
+    model: type[EncoderModel] | str
+    """The network, or where it is (module:Class), to be imported when it is first used."""
     config: type[EncoderConfig]
     """Its sizes and loss weights."""
     presets: Catalog[EncoderConfig]
     """Named configs."""
+
+    def network(self) -> Any:
+        """The class of the network."""
+        if not isinstance(self.model, str):
+            return self.model
+        module, _, name = self.model.partition(":")
+        return getattr(importlib.import_module(module), name)
 
 
 ENCODERS: Registry[EncoderSpec] = Registry(
     "encoder",
     {
         "dlp": EncoderSpec(
-            model=DLP,
+            model="jostle.encoders.dlp:DLP",
             config=DLPConfig,
             presets=Catalog("preset of dlp", {"paper": PAPER_DLP, "lite": LITE_DLP}),
         ),
         "vae": EncoderSpec(
-            model=VAE,
+            model="jostle.encoders.vae:VAE",
             config=VAEConfig,
             presets=Catalog("preset of vae", {"paper": PAPER_VAE, "lite": LITE_VAE}),
         ),
         "slots": EncoderSpec(
-            model=SlotModel,
+            model="jostle.encoders.slots:SlotModel",
             config=SlotConfig,
             presets=Catalog("preset of slots", {"paper": PAPER_SLOTS, "lite": LITE_SLOTS}),
         ),
@@ -60,8 +72,7 @@ def build_encoder(kind: str, config: EncoderConfig) -> EncoderModel:
         isinstance(config, expected),
         f"An encoder '{kind}' is built from {expected.__name__}, not {type(config).__name__}.",
     )
-    model: Any = ENCODERS[kind].model
-    encoder: EncoderModel = model(config)
+    encoder: EncoderModel = ENCODERS[kind].network()(config)
     return encoder
 
 
@@ -69,6 +80,8 @@ def drop_attributes(encoder: Encoder, dropped: Collection[str]) -> Encoder:
     """The same encoder without 'scale', 'depth' or 'mask' (all particles are visible then)."""
     if not dropped:
         return encoder
+    from jostle.encoders.dlp import DLP
+
     if not isinstance(encoder, DLP):
         raise BadValueError(
             f"Only particles have {', '.join(dropped)} to drop; this encoder is a "
@@ -88,14 +101,16 @@ def show_all_particles(encoder: Encoder) -> Encoder:
 
     Other encoders than those of particles stay as they are.
     """
+    from jostle.encoders.dlp import DLP
+
     if not isinstance(encoder, DLP):
         return encoder
     return _reconfigured(encoder, replace(encoder.config, keep_opacity=True, opacity_threshold=0.0))
 
 
-def _reconfigured(encoder: DLP, config: DLPConfig) -> DLP:
+def _reconfigured(encoder: "DLP", config: DLPConfig) -> "DLP":
     """The same weights with another choice of columns."""
-    copy = DLP(config)
+    copy = type(encoder)(config)
     copy.load_state_dict(encoder.state_dict())
     return copy.requires_grad_(False).eval()
 

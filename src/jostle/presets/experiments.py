@@ -4,16 +4,15 @@ from dataclasses import dataclass, replace
 
 from jostle.agents.config import ExploreConfig, TD3Config
 from jostle.core.catalog import suggest
+from jostle.core.entities import StateFeatures
 from jostle.core.errors import UnknownNameError
 from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET, NetConfig
 from jostle.presets.axes import Axes
-from jostle.replay.sampler import HindsightConfig
-from jostle.rollout.observer import StateFeatures
+from jostle.replay.config import HindsightConfig
 from jostle.tasks.budget import TrainingBudget
 from jostle.tasks.catalog import TASKS, dashed
 from jostle.tasks.task import Task
 from jostle.training.experiment import Experiment, TrainingConfig
-from jostle.training.methods import METHODS
 
 _COLOR_RUN = 15_040_000
 """Environment steps of the paper's run with three cubes of random colors."""
@@ -66,7 +65,7 @@ def make_experiment(task: str, axes: Axes) -> Experiment:
     choice = _choice(task)
     experiment = _paper(choice)
     if axes.size == "fast":
-        _ = METHODS[axes.method]  # refuses unknown names
+        _check_method(axes.method)
         settings = "finetune" if axes.finetune else axes.method
         experiment = _SETTINGS.get(settings, _td3)(choice, experiment)
     if axes.obs == "pixels":
@@ -167,6 +166,14 @@ _SETTINGS = {
     "finetune": _finetune,
 }
 """Settings of each method for true state; methods from outside start with those of td3."""
+
+
+def _check_method(name: str) -> None:
+    """Refuse unknown methods; those from outside are in a registry that needs torch."""
+    if name not in _SETTINGS or name == "finetune":
+        from jostle.training.methods import METHODS
+
+        _ = METHODS[name]
 
 
 def _pixels(choice: _Choice, axes: Axes, state: Experiment) -> Experiment:

@@ -11,8 +11,7 @@ from jostle.core.checks import check_minutes
 from jostle.core.errors import BadValueError, UnknownNameError
 from jostle.presets.axes import Axes
 from jostle.presets.experiments import make_experiment
-from jostle.training.experiment import Experiment
-from jostle.training.start import Carry
+from jostle.training.experiment import Carry, Experiment
 
 _OLD_PRESETS = {
     "": "td3", "paper": "td3 --size paper", "distill": "dagger", "finetune": "td3 --finetune",

@@ -1,7 +1,7 @@
 """Hindsight experience replay: episodes and a reward to batches, vectorized over samples."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -10,7 +10,6 @@ from torch import Tensor
 
 from jostle.core.checkpoint import pack_rng, unpack_rng
 from jostle.core.entities import Entities
-from jostle.core.errors import require
 from jostle.core.protocols import GoalSpec, Reward
 from jostle.replay.batch import (
     Batch,
@@ -20,39 +19,11 @@ from jostle.replay.batch import (
     gather_steps,
 )
 from jostle.replay.buffer import EpisodeBuffer
+from jostle.replay.config import HindsightConfig as HindsightConfig
 from jostle.replay.episodes import Episodes, Trajectory
 from jostle.replay.hindsight import Index, future, future_render, last_step_on_table, per_object
 
 Rows = slice | Index
-
-
-@dataclass(frozen=True, kw_only=True)
-class HindsightConfig:
-    """How goals are relabeled."""
-
-    her_ratio: float = 0.8
-    """Fraction of samples whose goal is something that was achieved later."""
-    strategy: Literal["future", "per-object"] = "future"
-    """One later step for all objects (the paper), or one of its own for each object."""
-    goal_render_every: int = 0
-    """Above 0, hindsight goals are images rendered every so many steps with the arm retracted, as
-    in true goals; 0: what was seen at a later step, arm included (the paper)."""
-    skip_fallen_goals: bool = False
-    """Whether hindsight goals are only taken from steps at which every object lies on the table,
-    as in true goals: a fallen object is in no image."""
-    n_step: int = 1
-    """Steps of reward before bootstrapping from the critics."""
-    min_goal_separation: float = 0.035
-    """Per-object goals closer to each other than this are rejected, in meters."""
-
-    def __post_init__(self) -> None:
-        """Refuse fractions outside [0, 1]."""
-        require(0 <= self.her_ratio <= 1, f"her_ratio lies in [0, 1], not {self.her_ratio}.")
-        require(
-            self.goal_render_every >= 0,
-            f"goal_render_every must not be negative, not {self.goal_render_every}.",
-        )
-        require(self.n_step >= 1, f"n_step is at least 1, not {self.n_step}.")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Objects are identified by a one-hot id of fixed width, drawn anew for every epis
 agent trained with n objects runs with any m: it has met every id, and learned to match equal ones.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,18 +21,11 @@ from jostle.core.entities import (
     Entities,
     EntityLayout,
 )
+from jostle.core.entities import StateFeatures as StateFeatures
 from jostle.core.protocols import GoalSpec, Observation
 from jostle.envs.observe import StateReader
 from jostle.rollout.reach import present
 from jostle.scene.spec import MAX_OBJECTS
-
-StateFeatures = Literal["full", "paper", "flat"]
-"""True state as entities.
-
-full: x, y, z, a gripper flag and ids of 12 columns, shuffled in each episode; goals have objects
-only. paper: x, y and fixed ids of as many columns as there are entities, the gripper's first; goals
-also have the gripper, where goal images show it. flat: the same without ids, for unstructured
-networks, which know entities by their order."""
 
 
 def features_of(layout: EntityLayout) -> StateFeatures:

@@ -14,8 +14,6 @@ RESET_POSE = (0.0, 0.1963, 0.0, -2.6180, 0.0, 2.9416, 0.7854)
 """Joint angles at the start of every episode."""
 RETRACTED_POSE = (0.0, -0.62, 0.0, -3.06, 0.0, 2.18, 0.7854)
 """Joint angles in goal images: the hand hangs behind the table's edge, above all objects."""
-GRIP_OFFSET = (0.458, 0.0, 0.0931)
-"""Where the grip site is at the reset pose, from the base (to a millimeter)."""
 GRIP = "grip"
 """Name of the controlled site between the fingertips."""
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from jostle.scene.arm import GRIP, JOINTS, RESET_POSE, RETRACTED_POSE, add_arm
 from jostle.scene.controller import ACTION_SECONDS, Workspace, add_controller
-from jostle.scene.furniture import add_furniture, add_lights, robot_base
+from jostle.scene.furniture import add_furniture, add_lights
+from jostle.scene.robot import robot_base
 from jostle.scene.shapes import SHAPES
 from jostle.scene.spec import ObjectSpec, SceneSpec, TableSpec
 

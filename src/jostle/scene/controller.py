@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.scene.arm import GRIP, JOINTS, RESET_POSE
-from jostle.scene.furniture import robot_base
+from jostle.scene.robot import robot_base
 from jostle.scene.spec import TABLE_TOP, TableSpec
 
 ACTION_SCALE = 0.125

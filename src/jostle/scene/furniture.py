@@ -2,10 +2,9 @@
 
 import mujoco
 
+from jostle.scene.robot import STAND_Z, THICKNESS, robot_base
 from jostle.scene.spec import TABLE_TOP, TableSpec
 
-_THICKNESS = 0.05
-_STAND_Z = 0.92
 _LIGHT_DIRECTIONS = ((0.5, 0.5), (-0.5, 0.5), (0.5, -0.5), (-0.5, -0.5))
 
 WALLS = (
@@ -17,11 +16,6 @@ WALLS = (
 WALL_HEIGHT = 0.025
 
 
-def robot_base(table: TableSpec) -> tuple[float, float, float]:
-    """Position of the arm's base: the same distance from the edge of any table."""
-    return (-(table.x / 2 + 0.21), 0.0, _STAND_Z + _THICKNESS / 2)
-
-
 def add_furniture(spec: mujoco.MjSpec, table: TableSpec, corridor: bool, friction: float) -> None:
     """Add ground, table, stand and, with `corridor`, the corridor's walls."""
     world, box = spec.worldbody, mujoco.mjtGeom.mjGEOM_BOX
@@ -29,12 +23,12 @@ def add_furniture(spec: mujoco.MjSpec, table: TableSpec, corridor: bool, frictio
     solid = {"contype": 0, "conaffinity": 3, "friction": (friction, 0.005, 0.0001)}
     _add_ground(spec, solid)
     world.add_geom(
-        name="table", type=box, pos=(0, 0, TABLE_TOP - _THICKNESS / 2),
-        size=(table.x / 2, table.y / 2, _THICKNESS / 2), rgba=(0.92, 0.92, 0.92, 1), **solid,
+        name="table", type=box, pos=(0, 0, TABLE_TOP - THICKNESS / 2),
+        size=(table.x / 2, table.y / 2, THICKNESS / 2), rgba=(0.92, 0.92, 0.92, 1), **solid,
     )  # fmt: skip
     stand_x = robot_base(table)[0] - 0.05
     world.add_geom(
-        name="stand", type=box, pos=(stand_x, 0, _STAND_Z), size=(0.1, 0.1, 0.025),
+        name="stand", type=box, pos=(stand_x, 0, STAND_Z), size=(0.1, 0.1, 0.025),
         rgba=(0.75, 0.75, 0.75, 1), **solid,
     )  # fmt: skip
     if corridor:

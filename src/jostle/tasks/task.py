@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from jostle.core.errors import require
 from jostle.core.goal_metric import GoalMetric
-from jostle.scene.arm import GRIP_OFFSET
-from jostle.scene.furniture import robot_base
+from jostle.scene.robot import GRIP_OFFSET, robot_base
 from jostle.scene.shapes import SHAPES, spacing
 from jostle.scene.spec import STANDARD_TABLE, ObjectSpec, SceneSpec, TableSpec
 from jostle.tasks.budget import TrainingBudget, cubes_budget

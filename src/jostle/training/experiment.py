@@ -5,11 +5,14 @@ from typing import Any, Literal
 
 from jostle.agents.config import ExploreConfig, TD3Config
 from jostle.core.checks import check_folder_name, check_int, check_number
+from jostle.core.entities import StateFeatures
 from jostle.core.errors import BadValueError, require
 from jostle.nets.config import NetConfig
-from jostle.replay.sampler import HindsightConfig
-from jostle.rollout.observer import StateFeatures
+from jostle.replay.config import HindsightConfig
 from jostle.runs import config
+
+Carry = Literal["actor", "all"]
+"""What a new run takes over from weights: the actor, or also critics and target networks."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from jostle.core.checkpoint import CheckpointError, load
 from jostle.core.errors import BadValueError
@@ -17,14 +17,12 @@ from jostle.runs.run_dir import RunDir, critics_file
 from jostle.runs.trainer import Report
 from jostle.training.agent_trainer import AgentTrainer
 from jostle.training.components import agent_encoder
-from jostle.training.experiment import Experiment, differences, read_experiment
+from jostle.training.experiment import Carry, Experiment, differences, read_experiment
 from jostle.training.load import acting_tensors
 from jostle.training.train import LoadTeacher, make_trainer
 
 LoadEncoder = Callable[[str], Encoder]
 """From a name to an encoder."""
-Carry = Literal["actor", "all"]
-"""What a new run takes over: the actor, or also critics and target networks."""
 
 
 def encoder_from_file(name: str) -> Encoder:

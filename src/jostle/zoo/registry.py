@@ -9,7 +9,6 @@ from typing import Any
 
 from jostle.core.catalog import suggest
 from jostle.core.errors import BadValueError, UnknownNameError, require
-from jostle.oracles.catalog import SCRIPTED
 from jostle.zoo.folders import WEIGHTS_DIR as WEIGHTS_DIR
 from jostle.zoo.folders import is_package_zoo, user_zoo
 
@@ -108,6 +107,8 @@ def check_new_name(name: str, zoo: Path) -> None:
         f"'{name}' is no name for a model: files that end in {' or '.join(_BESIDE)} belong to the "
         "agent beside them.",
     )
+    from jostle.oracles.catalog import SCRIPTED  # needs MuJoCo, a list of models does not
+
     require(name not in SCRIPTED, f"'{name}' is a scripted policy: choose another name.")
     known = name in registry(WEIGHTS_DIR) or resolve_name(name) != name
     if known and not is_package_zoo(zoo):

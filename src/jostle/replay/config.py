@@ -1,0 +1,35 @@
+"""The configuration of hindsight; apart, because reading it does not need torch."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jostle.core.errors import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class HindsightConfig:
+    """How goals are relabeled."""
+
+    her_ratio: float = 0.8
+    """Fraction of samples whose goal is something that was achieved later."""
+    strategy: Literal["future", "per-object"] = "future"
+    """One later step for all objects (the paper), or one of its own for each object."""
+    goal_render_every: int = 0
+    """Above 0, hindsight goals are images rendered every so many steps with the arm retracted, as
+    in true goals; 0: what was seen at a later step, arm included (the paper)."""
+    skip_fallen_goals: bool = False
+    """Whether hindsight goals are only taken from steps at which every object lies on the table,
+    as in true goals: a fallen object is in no image."""
+    n_step: int = 1
+    """Steps of reward before bootstrapping from the critics."""
+    min_goal_separation: float = 0.035
+    """Per-object goals closer to each other than this are rejected, in meters."""
+
+    def __post_init__(self) -> None:
+        """Refuse fractions outside [0, 1]."""
+        require(0 <= self.her_ratio <= 1, f"her_ratio lies in [0, 1], not {self.her_ratio}.")
+        require(
+            self.goal_render_every >= 0,
+            f"goal_render_every must not be negative, not {self.goal_render_every}.",
+        )
+        require(self.n_step >= 1, f"n_step is at least 1, not {self.n_step}.")
