@@ -141,7 +141,7 @@ def test_the_command_writes_metrics_and_pages(weights, folder, tmp_path, capsys)
         ("{weights} --data nowhere", "no such folder"),
         ("{weights} --scenes nowhere.toml", "is not a list of scenes"),
         ("unknown --data {folder}", "no encoder called 'unknown'"),
-        ("{weights} --data {folder} --limit 0", "number of scenes above 0"),
+        ("{weights} --data {folder} --limit 0", "limit must be at least 1"),
         ("{weights} --data {folder} --threads -1", "threads must be at least 0"),
     ],
 )
