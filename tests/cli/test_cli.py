@@ -85,6 +85,12 @@ def test_evaluate_writes_a_table_and_a_line_per_episode(tmp_path):
     assert {line["mujoco"] for line in lines} == {mujoco.__version__}
 
 
+METRIC_DIGITS = {
+    "success": 3, "success fraction": 3, "average distance": 4, "maximum distance": 4,
+    "average return": 3,
+}  # fmt: skip
+
+
 def test_benchmark_compares_agents_with_the_paper(tmp_path):
     study = tmp_path / "study.toml"
     study.write_text(
@@ -97,6 +103,12 @@ def test_benchmark_compares_agents_with_the_paper(tmp_path):
     text = (tmp_path / "r/study.md").read_text()
     assert "# A study" in text
     assert "| oracle | OneCube | 1 | 1.000 [0.510, 1.000] | 0.97 |" in text
+    header, _, first = (line.split(" | ") for line in text.splitlines()[4:7])
+    scores = json.loads((tmp_path / "r/study.json").read_text())["rows"][0]
+    for metric, digits in METRIC_DIGITS.items():  # the paper's five
+        column = next(i for i, name in enumerate(header) if name.startswith(metric))
+        value = scores[metric.replace(" ", "_")]
+        assert first[column].split()[0] == f"{value:.{digits}f}"
     rows = [json.loads(line) for line in (tmp_path / "r/study.jsonl").read_text().splitlines()]
     assert [row["objects"] for row in rows] == [1] * 4 + [2] * 4
     study.write_text("rows = 3")

@@ -49,9 +49,32 @@ def test_too_much_noise_is_reduced_in_weights_and_card(zoo):
     after, _ = load(entry.weights)
     assert all(torch.equal(after[name], tensors[name]) for name in tensors)
     assert "| evaluation noise | 0.02, chosen on 4 other episodes" in entry.card.read_text()
+    assert "| success without noise | " in entry.card.read_text()
     (scores,) = read_scores(entry.weights.with_suffix(".json")).values()
     assert scores["weights"] == digest(entry.weights)
     assert f"| success | {scores['success']:.3f} [" in entry.card.read_text()
+
+
+def test_no_reported_episode_chooses_or_confirms_the_noise(zoo, monkeypatch):
+    entry = find_entry(NAME, zoo)
+    tensors, meta = load(entry.weights)
+    meta["experiment"]["explore"]["eval_noise_std"] = 0.9
+    save(entry.weights, tensors, meta)
+    used: list[tuple[float, range]] = []
+    real = tuning.evaluate_agent
+
+    def record(*args, seed, eval_noise, **options):
+        used.append((eval_noise, range(seed, seed + args[2])))
+        return real(*args, seed=seed, eval_noise=eval_noise, **options)
+
+    monkeypatch.setattr(tuning, "evaluate_agent", record)
+    tuning.tune(NAME, (0.02,), print, zoo, trials=4, episodes=12)
+    *deciding, reported, without_noise = used
+    assert [std for std, _ in deciding] == [0.02, 0.02, 0.9]
+    assert (reported, without_noise) == ((0.02, range(12)), (0.0, range(12)))
+    chosen, confirmed, _ = (set(seeds) for _, seeds in deciding)
+    assert not chosen & confirmed
+    assert not (chosen | confirmed) & set(range(12))
 
 
 def test_rescoring_writes_card_and_scores_and_leaves_the_weights(zoo):

@@ -26,8 +26,8 @@ def study_table(rows: Sequence[dict[str, Any]]) -> str:
     """Table of evaluation summaries beside the paper's results."""
     header = (
         "agent", "task", "objects", "success [95 % interval]", "paper", "target",
-        "success fraction", "average distance", "median distance", "fell off", "episodes",
-        "episode set",
+        "success fraction", "average distance", "maximum distance", "average return",
+        "median distance", "fell off", "episodes", "episode set",
     )  # fmt: skip
     lines: list[tuple[Any, ...]] = []
     for row in rows:
@@ -36,12 +36,13 @@ def study_table(rows: Sequence[dict[str, Any]]) -> str:
             objects = row["objects"] if row["objects"] is not None else ""
             lines.append((
                 row["agent"], task, objects, "queued", row["paper"], row["target"],
-                "", "", "", "", "", "",
+                *[""] * (len(header) - 6),
             ))  # fmt: skip
         else:
             lines.append((
                 row["agent"], task, row["objects"], _success(row), row["paper"], row["target"],
                 f"{row['success_fraction']:.3f}", f"{row['average_distance']:.4f}",
+                f"{row['maximum_distance']:.4f}", f"{row['average_return']:.3f}",
                 _optional(row.get("median_distance")), f"{row['fallen']:.3f}", row["episodes"],
                 row["episode_set"],
             ))  # fmt: skip

@@ -140,11 +140,16 @@ def _register_run(name: str, run: RunDir, weights: Path, score: Evaluation, zoo:
     register(name, target, experiment, score)
 
 
+def success_text(score: Evaluation) -> str:
+    """Success with its 95 % interval."""
+    low, high = score.interval()
+    return f"{score.mean('success'):.3f} [{low:.3f}, {high:.3f}]"
+
+
 def score_facts(score: Evaluation) -> dict[str, object]:
     """Rows of a card that describe an evaluation."""
-    low, high = score.interval()
     return {
-        "success": f"{score.mean('success'):.3f} [{low:.3f}, {high:.3f}]",
+        "success": success_text(score),
         "success fraction": f"{score.mean('success_fraction'):.3f}",
         "average distance": f"{score.mean('average_distance'):.4f}",
         "maximum distance": f"{score.mean('maximum_distance'):.4f}",

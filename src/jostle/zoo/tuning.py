@@ -9,8 +9,11 @@ from jostle.evaluation.evaluate import Evaluation
 from jostle.training.components import EVAL_SEED, evaluate_agent
 from jostle.training.load import load_agent
 from jostle.zoo.encoders import encoder_finder
-from jostle.zoo.promote import register, score_facts, write_eval_noise
+from jostle.zoo.promote import register, score_facts, success_text, write_eval_noise
 from jostle.zoo.registry import find_own, update_card
+
+_CONFIRM_SEED = 20_000_000
+"""Seed of the episodes on which a chosen level is compared with the present one."""
 
 
 def tune(
@@ -21,7 +24,9 @@ def tune(
     trials: int = 200,
     episodes: int = 400,
 ) -> float:
-    """Try several evaluation noise levels; register the best one if it also wins on fixed episodes.
+    """Try several evaluation noise levels; register the best one if it also wins on new episodes.
+
+    No fixed episode decides anything: on those the card reports success with and without noise.
 
     The agent is one of the user's own, unless `zoo` names the folder of another zoo.
 
@@ -44,17 +49,20 @@ def tune(
     if best == current:
         log(f"{name}: unchanged, the present noise level is the best one.")
         return current
-    # Confirmation on the fixed episodes of the card
-    new = evaluate_with(best, episodes, 0)
-    paired = compare(new, evaluate_with(current, episodes, 0))
+    # Confirmation on episodes that neither chose the level nor are reported
+    pair = [evaluate_with(std, episodes, _CONFIRM_SEED) for std in (best, current)]
+    paired = compare(*pair)
     log(f"{name}: {paired.verdict(f'noise {best:g}', f'noise {current:g}')}")
     if paired.only_first <= paired.only_second:
         return current
-    # New weights file and card
+    # Report on the fixed episodes, new weights file and card
+    new = evaluate_with(best, episodes, 0)
+    plain = new if best == 0 else evaluate_with(0.0, episodes, 0)
     changed = write_eval_noise(entry.weights, entry.weights.with_suffix(".part"), best)
     trial_text = ", ".join(f"{success:.3f} with {std:g}" for std, success in trial_success.items())
     chosen = f"{best:g}, chosen on {trials} other episodes: {trial_text}"
-    update_card(entry, {**score_facts(new), "evaluation noise": chosen})
+    facts = {"evaluation noise": chosen, "success without noise": success_text(plain)}
+    update_card(entry, {**score_facts(new), **facts})
     register(name, entry.weights, changed, new)
     log(f"{name}: registered with evaluation noise {best:g}, success {new.mean('success'):.3f}")
     return best
