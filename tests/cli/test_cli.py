@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import PackageNotFoundError
 
 import mujoco
 import pytest
 
+from jostle.cli import doctor
 from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.evaluate import evaluate
@@ -195,6 +197,15 @@ def test_benchmark_keeps_results_of_agents_whose_weights_are_gone(tmp_path):
     guest.unlink()
     jostle(*words, cwd=tmp_path)
     assert out.with_suffix(".md").read_text() == with_weights
+
+
+def test_doctor_knows_the_simulator_whatever_distribution_it_came_in(monkeypatch):
+    def not_installed(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr(doctor, "version", not_installed)
+    assert doctor._version("mujoco") == mujoco.__version__
+    assert doctor._version("gymnasium") == "not installed"
 
 
 def test_doctor_finds_no_problems_here():

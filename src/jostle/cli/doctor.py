@@ -36,6 +36,10 @@ def run(argv: list[str]) -> int:
 
 
 def _version(package: str) -> str:
+    if package == "mujoco":  # it may come from the distribution mujoco-core
+        import mujoco
+
+        return str(mujoco.__version__)
     try:
         return version(package)
     except PackageNotFoundError:
