@@ -1,5 +1,6 @@
 """Tuning of evaluation noise: chosen on some episodes, confirmed on others, never for the worse."""
 
+import re
 import shutil
 
 import mujoco
@@ -84,6 +85,7 @@ def test_rescoring_writes_card_and_scores_and_leaves_the_weights(zoo):
     card = entry.card.read_text()
     assert digest(entry.weights) == before
     assert f"| episodes | 6, set {score.digest}, MuJoCo {mujoco.__version__} |" in card
+    assert re.findall(r"--episodes (\d+)`", card) == ["6"]
     assert f"| maximum distance | {score.mean('maximum_distance'):.4f} |" in card
     assert f"| average return | {score.mean('average_return'):.3f} |" in card
     (scores,) = read_scores(entry.weights.with_suffix(".json")).values()

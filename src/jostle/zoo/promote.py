@@ -1,6 +1,7 @@
 """Promotion of agents into the zoo: only weights better than the present ones are registered."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -182,6 +183,8 @@ def rescore_agent(name: str, log: Log, zoo: Path | None = None, episodes: int = 
     experiment = read_experiment(load(entry.weights)[1]["experiment"])
     score = _evaluate(entry.weights, episodes, entry.weights.parent)
     update_card(entry, score_facts(score))
+    command = re.sub(r"--episodes \d+`", f"--episodes {episodes}`", entry.card.read_text())
+    entry.card.write_text(command)
     _write_scores(entry.name, entry.weights, experiment, score)
     log(f"{entry.name}: success {score.mean('success'):.3f} in {episodes} episodes")
     return score
