@@ -231,7 +231,7 @@ def test_doctor_fails_and_explains_when_nothing_can_render(backend, message):
         (["video", "ThreeCube"], "Did you mean 'ThreeCubes'"),
         (["video", "ThreeCubes", "--agent", "orcale"], "Did you mean 'oracle'"),
         (["video", "ThreeCubes", "--format", "avi"], "mp4 or gif"),
-        (["evaluate", "oracle", "--task", "OneCube", "--episodes", "0"], "At least one episode"),
+        (["evaluate", "oracle", "--task", "OneCube", "--episodes", "0"], "must be at least 1"),
         (["video", "NCubes", "--objects", "13"], "1 to 12 objects"),
     ],
 )
