@@ -18,10 +18,6 @@ NAMES = tomllib.loads(
 )
 
 
-NEED_TORCH = ("train", "pretrain", "probe", "queue")
-"""Commands whose options are those of trainings."""
-
-
 def jostle(*words: str, missing: str = "", **options) -> subprocess.CompletedProcess:
     """Run the command, without the packages `missing`, separated by commas."""
     code = "from jostle.cli.main import main\nmain()"
@@ -125,11 +121,10 @@ TINY = ["--steps", "1", "--size", "32"]
     ("words", "missing", "extra"),
     [
         (["train", "one-cube"], BASE, "train"),
-        (["train", "--help"], BASE, "train"),
         (["train", "one-cube"], "torch", "train"),
         (["pretrain", "dlp"], BASE, "train"),
         (["probe", "dlp-6cubes"], BASE, "train"),
-        (["queue", "queue.toml"], BASE, "train"),
+        (["queue", "--queue", "queue.toml"], BASE, "train"),
         (["evaluate", "one-cube-state"], BASE, "train"),
         (["evaluate", "one-cube-state", "--task", "OneCube"], "safetensors", "train"),
         (["benchmark", "study.toml"], BASE, "train"),
@@ -151,7 +146,8 @@ def test_a_missing_package_is_answered_with_its_extra(words, missing, extra, tmp
     (tmp_path / "run/metrics.jsonl").write_text('{"success": 1, "success_fraction": 1}\n')
     row = 'title = "A"\n[[row]]\nagent = "one-cube-state"\ntask = "OneCube"\nepisodes = 1\n'
     (tmp_path / "study.toml").write_text(row)
-    (tmp_path / "queue.toml").write_text("")
+    (tmp_path / "queue.toml").write_text('[[job]]\nname = "a"\ntrain = "one-cube"\n')
+    (tmp_path / "run/experiment.json").write_text("{}")
     answer = jostle(*words, missing=missing, cwd=tmp_path)
     assert answer.returncode == 1
     (sentence,) = answer.stderr.splitlines()  # nothing was simulated or drawn before
@@ -162,7 +158,7 @@ def test_a_missing_package_is_answered_with_its_extra(words, missing, extra, tmp
 @pytest.mark.parametrize(
     "words",
     [
-        *([command, "--help"] for command in COMMANDS if command not in NEED_TORCH),
+        *([command, "--help"] for command in COMMANDS),
         ["tasks"],
         ["zoo"],
         ["zoo", "show", "one-cube-state"],
