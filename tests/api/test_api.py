@@ -109,6 +109,49 @@ def test_observations_that_do_not_fit_are_named(state_agent, pixel_agent, make_e
         jostle.load_agent("three-cubes-stat")
 
 
+def test_other_cameras_are_named(pixel_agent, make_env):
+    options = {"obs_type": "both", "image_size": 128}
+    _, mixed = vector(make_env, 1, cameras=("front", "corner"), **options)
+    with pytest.raises(BadValueError, match=r"uses the cameras front, side.*of front, corner"):
+        pixel_agent.act(mixed)
+    _, more = vector(make_env, 1, cameras=("corner", "front", "side"), **options)
+    assert pixel_agent.act(more).shape == (1, 3)
+    with pytest.raises(BadValueError, match="lacks 'desired_goal'"):
+        pixel_agent.act({"front": more["front"]})
+
+
+@pytest.mark.parametrize("kind", ["state", "pixels"])
+def test_an_agent_acts_in_any_number_of_environments(kind, request, make_env):
+    agent = request.getfixturevalue("state_agent" if kind == "state" else "pixel_agent")
+    for count in (2, 3):
+        _, observation = vector(make_env, count, **agent.env_kwargs)
+        assert agent.act(observation).shape == (count, 3)
+
+
+def test_a_policy_of_two_environments_says_that_three_are_too_many(state_agent, make_env):
+    env, _ = vector(make_env, 2)
+    policy = state_agent.policy(env)
+    for other in (vector(make_env, 3)[1], vector(make_env, 2, "SixCubes")[1]):
+        with pytest.raises(BadValueError, match="made for 2 environments of 3 objects") as caught:
+            policy.act(other)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arch", "message"), [("eit", "fixed object ids"), ("mlp", "unstructured")]
+)
+def test_more_objects_than_a_network_takes_are_named(arch, message, make_env, tmp_path):
+    run = jostle.train(
+        "two-cubes", minutes=1e-6, progress=False, method="td3", size="paper", arch=arch,
+        num_envs=2, horizon=2, eval_every=50, threads=1, out=str(tmp_path),
+    )  # fmt: skip
+    _, three = vector(make_env, 1)
+    with pytest.raises(BadValueError, match=rf"{message}.* 2 objects"):
+        run.agent.act(three)
+    with pytest.raises(ValueError, match=f"(?i){message}.* with 2"):
+        jostle.evaluate(run.agent, "ThreeCubes", episodes=1)
+
+
 def test_evaluations_are_those_of_the_command_line(state_agent):
     result = jostle.evaluate(state_agent, episodes=4, num_envs=4)
     again = jostle.evaluate("three-cubes-state", "three-cubes", episodes=4, num_envs=4)

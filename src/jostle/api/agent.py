@@ -64,6 +64,12 @@ class LoadedAgent:
         Unless `deterministic`, the agent's evaluation noise is added. Every episode, known by its
         goal, has a stream of noise of its own: vectors may take turns.
         """
+        needed = ["desired_goal"] + ["observation"] * (self.agent.sensor is None)
+        if missing := [key for key in needed if key not in observation]:
+            raise BadValueError(
+                f"The observation lacks '{missing[0]}': give the observation of the environment as "
+                "it is."
+            )
         single = np.ndim(observation["desired_goal"]) == 2
         if single:
             observation = {key: np.asarray(value)[None] for key, value in observation.items()}
@@ -120,10 +126,16 @@ class LoadedAgent:
             )
         features = features_of(self.agent.spec.layout)
         observer = StateObserver(fitting[0], len(rows), None, features)
+        trained = self.agent.spec.state[1] - 1
+        if self.agent.net.arch != "mlp" and observer.layout.width != self.agent.spec.features:
+            raise BadValueError(
+                f"'{self.name}' has fixed object ids and was trained with {trained} objects; here "
+                f"are {objects}."
+            )
         if self.agent.net.arch == "mlp" and observer.state_shape != self.agent.spec.state:
             raise BadValueError(
-                f"'{self.name}' is an unstructured network for "
-                f"{self.agent.spec.state[1] - 1} objects; here are {objects}."
+                f"'{self.name}' is an unstructured network for {trained} objects; here are "
+                f"{objects}."
             )
         return observer
 

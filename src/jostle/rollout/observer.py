@@ -22,6 +22,7 @@ from jostle.core.entities import (
     EntityLayout,
 )
 from jostle.core.entities import StateFeatures as StateFeatures
+from jostle.core.errors import require
 from jostle.core.protocols import GoalSpec, Observation
 from jostle.envs.observe import StateReader
 from jostle.rollout.reach import present
@@ -93,6 +94,13 @@ class StateObserver:
     def state(self, observation: Observation) -> Entities:
         """The gripper and the objects."""
         rows = observation["observation"]  # (B, 1+N, F)
+        made, given = self.object_ids.shape, (len(rows), rows.shape[1] - 1)
+        require(
+            made == given,
+            f"This policy was made for {made[0]} environments of {made[1]} objects, but here are "
+            f"{given[0]} of {given[1]}: make one for these, or use act of a loaded agent, which "
+            "takes any number.",
+        )
         values = np.zeros((*rows.shape[:2], self.layout.width), np.float32)
         values[..., : len(self._coordinates)] = rows[..., self._columns()]
         self._identify(values)

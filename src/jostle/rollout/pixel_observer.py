@@ -118,6 +118,13 @@ class PixelObserver:
                 f"no images '{keys[0]}' or of its other cameras. Build the environment with "
                 "obs_type='both' and these cameras."
             )
+        shown = [key.removeprefix(GOAL) for key in observation if key.startswith(GOAL)]
+        unknown = [name for name in shown if name not in self._cameras]
+        if unknown and len(views) < len(keys):
+            raise BadValueError(
+                f"This agent uses the cameras {', '.join(self._cameras)}, but the observation has "
+                f"images of {', '.join(shown)}: build the environment with the agent's cameras."
+            )
         return views, np.stack([observation[keys[view]] for view in views], axis=1)
 
     def _all_views(self, entities: Entities, views: list[int]) -> Entities:

@@ -160,7 +160,14 @@ def make_policy(agent: Agent, env: TabletopVectorEnv, eval_noise: float | None =
     task, objects = env.episode_sampler.task.name, env.episode_sampler.max_objects
     features = features_of(agent.spec.layout)
     observer = make_observer(agent.net, env, None, agent.sensor, agent.device, features)
-    if observer.layout.width != agent.spec.features:
+    trained = agent.spec.state[1] - 1
+    same = observer.layout.width == agent.spec.features
+    if not same and features == "paper" and objects != trained:
+        raise CheckpointError(
+            f"This agent has fixed object ids and was trained with {trained} objects; {task} has "
+            f"{objects} here."
+        )
+    if not same:
         raise CheckpointError(
             f"This agent reads {agent.spec.features} features an entity; {task} has "
             f"{observer.layout.width}. Was it trained on positions and asked for headings?"
@@ -168,7 +175,7 @@ def make_policy(agent: Agent, env: TabletopVectorEnv, eval_noise: float | None =
     if agent.net.arch == "mlp" and observer.state_shape != agent.spec.state:
         raise CheckpointError(
             f"An unstructured network cannot change its number of objects: it was trained with "
-            f"{agent.spec.state[1] - 1}, here are {objects}."
+            f"{trained}, here are {objects}."
         )
     noise = agent.eval_noise_std if eval_noise is None else eval_noise
     if agent.net.arch == "smorl" and agent.sensor is None:
