@@ -23,7 +23,7 @@ def new_preset(old: str) -> tuple[str, str]:
         method = "td3-privileged"
     name, words = [task, obs, method], [task]
     words += ["--obs pixels"] if obs == "pixels" else []
-    words += [f"--method {method}"] if method != "dagger" else []
+    words += [f"--method {method}"] if (obs, method) != ("pixels", "dagger") else []
     if "finetune" in parts:
         name, words = [*name, "finetune"], [*words, "--finetune"]
     # Variants

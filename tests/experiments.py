@@ -33,7 +33,10 @@ def tiny(task: str = "one-cube", axes: Axes = TD3, **training: Any) -> Experimen
     settings = {
         "num_envs": 4, "env_steps": 4 * 30 * 6, "random_episodes": 8, "replay_size": 2000,
         "utd_ratio": 0.1, "eval_every": 3, "eval_episodes": 4, "save_every": 2, "threads": 1,
+        "curriculum": False,
     }  # fmt: skip
+    if axes.method == "td3":
+        settings["lr_decay_fraction"] = 0.0
     return replace(
         experiment,
         td3=replace(experiment.td3, batch_size=16),
@@ -63,11 +66,13 @@ def tiny_pixels(
     """A training from images of four iterations of two episodes; its encoder lies in `folder`."""
     encoder = folder / "encoder.safetensors"
     save_encoder(encoder, small_encoder(), {})
-    return tiny(
+    experiment = tiny(
         task, Axes(obs="pixels", method=method, encoder=str(encoder), **axes), num_envs=2,
         horizon=3, env_steps=2 * 3 * 4, replay_size=60, utd_ratio=0.4, eval_every=4,
         eval_episodes=2, random_episodes=2, teacher="oracle",
     )  # fmt: skip
+    renders = min(experiment.hindsight.goal_render_every, 3)
+    return replace(experiment, hindsight=replace(experiment.hindsight, goal_render_every=renders))
 
 
 def quiet(row: dict[str, Any]) -> None:

@@ -37,12 +37,17 @@ STATE_SPEC, PIXEL_SPEC = spec(STATE, 1, 4, 3), spec(PARTICLES, 2, 24, 24)
 CASES = {
     "td3, paper": (PAPER_NET, TD3Config(), STATE_SPEC),
     "td3, fast, every loss": (FAST_NET, EVERYTHING, STATE_SPEC),
+    "td3, values per entity": (replace(FAST_NET, values="per-entity"), EVERYTHING, STATE_SPEC),
     "td3, unstructured critics": (replace(FAST_NET, critic_arch="mlp"), EVERYTHING, STATE_SPEC),
     "td3, mlp": (MLP_NET, EVERYTHING, STATE_SPEC),
     "td3, smorl": (SMORL_NET, EVERYTHING, spec(STATE, 1, 4, 1)),
     "td3 from pixels": (replace(FAST_NET, table_xy=True), EVERYTHING, PIXEL_SPEC),
     "td3-privileged": (
         replace(FAST_NET, table_xy=True), EVERYTHING, replace(PIXEL_SPEC, critic=STATE_SPEC),
+    ),
+    "td3-privileged, values per entity": (
+        replace(FAST_NET, table_xy=True, values="per-entity"), EVERYTHING,
+        replace(PIXEL_SPEC, critic=STATE_SPEC),
     ),
 }  # fmt: skip
 
@@ -62,14 +67,16 @@ def make_agent(net, config, seen):
         return TD3Agent(net, config, seen, seed=0, device=META)
 
 
-def make_batch(seen):
+def make_batch(seen, per_object=False):
     """A batch on the CPU, as the sampler makes it."""
     actor = transition(seen)
     critic = actor if seen.critic is None else transition(seen.critic)
-    numbers = torch.zeros(BATCH)
-    return Batch(
-        actor, critic, torch.zeros(BATCH, 3), numbers, numbers, Potential(numbers, numbers)
-    )
+    objects = (seen.critic or seen).goal[1]
+    numbers = torch.zeros(BATCH, objects) if per_object else torch.zeros(BATCH)
+    present = torch.ones(BATCH, objects, dtype=torch.bool) if per_object else None
+    potential = Potential(numbers, numbers)
+    discount = torch.zeros(BATCH)
+    return Batch(actor, critic, torch.zeros(BATCH, 3), numbers, discount, potential, present)
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +91,7 @@ def test_updates_run_wholly_on_the_agents_device(case):
     with FakeTensorMode():
         agent = make_agent(net, config, seen)
         for _ in range(2):
-            log = agent.update(make_batch(seen))
+            log = agent.update(make_batch(seen, net.values == "per-entity"))
         agent.end_iteration()
         assert {value.device for value in log.values()} == {META}
         assert {p.device for p in agent.target_critics.parameters()} == {META}

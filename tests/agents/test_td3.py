@@ -140,7 +140,7 @@ def test_self_imitation_copies_better_actions_and_no_others(better):
     before = agent.act(state, goal)
     for _ in range(400):
         observed, _ = agent._normalized(batch)
-        agent._update_actor(observed, observed, batch.action, q)
+        agent._update_actor(observed, observed, batch, q)
     after = agent.act(state, goal)
     if better:
         errors = [np.abs(actions - batch.action.numpy()).mean() for actions in (before, after)]

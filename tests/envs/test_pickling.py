@@ -73,9 +73,9 @@ def test_a_pickled_environment_continues_bit_for_bit(case, rng):
     env.close()
 
 
-def test_the_limit_of_a_curriculum_and_environments_before_reset_are_pickled(make_env):
+def test_the_fraction_of_fewer_objects_and_environments_before_reset_are_pickled(make_env):
     env = make_env(8, "NCubes", objects=(1, 4))
-    env.limit_objects(2)
+    env.set_fewer_fraction(0.5)
     restored = pickle.loads(pickle.dumps(env))
     assert restored.episode_sampler == env.episode_sampler
     assert_same(restored.reset(), env.reset())

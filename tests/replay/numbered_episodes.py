@@ -4,10 +4,11 @@ import numpy as np
 
 from jostle.core.entities import Entities
 from jostle.core.goal_metric import GoalMetric
-from jostle.core.protocols import GoalSpec
+from jostle.core.protocols import GoalSpec, Reward
 from jostle.replay.buffer import EpisodeBuffer
 from jostle.replay.episodes import Episodes, Trajectory
-from jostle.replay.sampler import HindsightConfig, HindsightSampler, RewardSpec
+from jostle.replay.sampler import HindsightConfig, HindsightSampler
+from jostle.replay.transition_rewards import RewardSpec
 from jostle.rewards.distance import DistanceReward
 
 REWARD = DistanceReward(GoalMetric(goal_type="position", radius=0.04, scale=0.39), 1.0)
@@ -56,8 +57,11 @@ def make_sampler(
     goal_spec: GoalSpec = GOAL_SPEC,
     gamma: float = 0.9,
     potential_baseline: bool = False,
+    per_object: bool = False,
+    reward: Reward = REWARD,
     **options,
 ) -> HindsightSampler:
     """A sampler of batches with the distance as reward."""
-    reward_spec, rng = RewardSpec(REWARD, gamma, potential_baseline), np.random.default_rng(3)
+    reward_spec = RewardSpec(reward, gamma, potential_baseline, per_object)
+    rng = np.random.default_rng(3)
     return HindsightSampler(buffer, reward_spec, goal_spec, HindsightConfig(**options), rng)

@@ -145,7 +145,19 @@ def test_weights_carry_over_to_another_number_of_objects(trained, tmp_path):
 
 def test_critics_of_another_shape_cannot_be_carried(trained, tmp_path):
     same = tiny(axes=TD3)
-    wider = replace(same, net=replace(same.net, critic_arch="same"))
+    wider = replace(same, net=replace(same.net, critic_arch="mlp", values="pooled"))
     with pytest.raises(CheckpointError, match="critics"):
         start_run(wider, tmp_path / "run", quiet, trained[1], "all")
     assert not (tmp_path / "run").exists()
+
+
+def test_critics_of_fixed_ids_are_not_carried_to_more_objects(tmp_path):
+    short = {"env_steps": 20, "num_envs": 2, "horizon": 5, "random_episodes": 0}
+    fixed = tiny("one-cube", shuffle_object_ids=False, **short)
+    start_run(fixed, tmp_path / "one", quiet).run()
+    file = tmp_path / "one/checkpoints/final.safetensors"
+    more = tiny("two-cubes", **short)
+    with pytest.raises(CheckpointError, match="fixed ids"):
+        start_run(more, tmp_path / "two", quiet, file, "all")
+    assert not (tmp_path / "two").exists()
+    start_run(more, tmp_path / "two", quiet, file, "actor")

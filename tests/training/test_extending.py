@@ -187,7 +187,12 @@ def test_an_agent_from_outside_is_the_start_of_another_run(tmp_path):
 def test_a_reward_from_outside_trains_is_saved_and_resumes_bit_for_bit(tmp_path):
     REWARDS.register("sparse", lambda context: SparseReward())
     experiment = tiny(
-        "one-cube", TD3, reward="sparse", env_steps=240, random_episodes=0, eval_every=9
+        "one-cube",
+        replace(TD3, values="pooled"),
+        reward="sparse",
+        env_steps=240,
+        random_episodes=0,
+        eval_every=9,
     )
     start_run(experiment, tmp_path / "whole", quiet).run()
     with pytest.raises(StopRequested):

@@ -17,7 +17,8 @@ from jostle.core.protocols import GoalSpec  # noqa: E402
 from jostle.nets.config import FAST_NET  # noqa: E402
 from jostle.replay.buffer import EpisodeBuffer  # noqa: E402
 from jostle.replay.episodes import Episodes, Trajectory  # noqa: E402
-from jostle.replay.sampler import HindsightConfig, HindsightSampler, RewardSpec  # noqa: E402
+from jostle.replay.sampler import HindsightConfig, HindsightSampler  # noqa: E402
+from jostle.replay.transition_rewards import RewardSpec  # noqa: E402
 from jostle.rewards.distance import DistanceReward  # noqa: E402
 
 POINTS, STEPS, ENVS, SPEED = 1, 10, 32, 0.25

@@ -112,7 +112,9 @@ def test_attention_of_hidden_particles_is_zero(trained):
 @pytest.mark.parametrize("task", ["one-cube", "push-2t"])
 @pytest.mark.parametrize("arch", ["eit", "mlp", "smorl"])
 def test_the_papers_state_is_trained_on_with_every_architecture(task, arch, tmp_path):
-    experiment = tiny(task, replace(PAPER, arch=arch), env_steps=4 * 30 * 3, eval_every=3)
+    experiment = tiny(
+        task, replace(PAPER, arch=arch), horizon=30, env_steps=4 * 30 * 3, eval_every=3
+    )
     trainer = start_run(experiment, tmp_path / "run", quiet)
     trainer.run()
     spec = trainer.components.agent.spec

@@ -40,7 +40,7 @@ def test_changed_fields_are_listed():
     experiment = make_experiment("three-cubes", Axes())
     longer = replace(experiment, seed=3, training=replace(experiment.training, env_steps=7))
     command = train_command(longer)
-    assert command.startswith("`jostle train three-cubes --seed 3`; changed fields: ")
+    assert command.startswith("`jostle train three-cubes --method td3 --seed 3`; changed fields: ")
     assert "training.env_steps" in command
     assert "seed:" not in command
     assert "my-run" in train_command(replace(experiment, name="my-run"))

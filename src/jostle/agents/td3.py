@@ -111,32 +111,35 @@ class TD3Agent(BaseAgent):
             next_action = self.target_actor(actor_obs.next_state, actor_obs.goal)
             next_action = (next_action + noise.to(self.device)).clamp(-1, 1)
             next_q = self.target_critics(critic_obs.next_state, critic_obs.goal, next_action)
-            target = td_target(batch, next_q.amin(0), config.q_min)  # (C, B) to (B,)
+            target = td_target(batch, next_q.amin(0), config.q_min)  # minimum of the critics
 
         # Critic step
-        q = self.critics(critic_obs.state, critic_obs.goal, batch.action)  # (C, B)
-        critic_loss = F.mse_loss(q, target.expand_as(q), reduction="none").mean(1).sum()
+        q = self.critics(critic_obs.state, critic_obs.goal, batch.action)  # (C, B) or (C, B, N)
+        errors = F.mse_loss(q, target.expand_as(q), reduction="none")
+        critic_loss = mean_over_objects(errors, batch.present).mean(1).sum()
         self._optimizer_step(self.critic_optimizer, critic_loss, self.critics)
-        log = {"critic_loss": critic_loss.detach(), "q_mean": q.detach().mean()}
+        q = mean_over_objects(q.detach(), batch.present)  # (C, B)
+        log = {"critic_loss": critic_loss.detach(), "q_mean": q.mean()}
 
         # Delayed actor step and target networks
         self.updates += 1
         if self.updates % config.policy_delay == 0:
             if self.updates > config.critic_warmup_updates:
-                log |= self._update_actor(actor_obs, critic_obs, batch.action, q[0].detach())
+                log |= self._update_actor(actor_obs, critic_obs, batch, q[0])
             if config.target_update == "actor-step":
                 self._update_targets()
         return log
 
     def _update_actor(
-        self, actor_obs: GoalTransition, critic_obs: GoalTransition, action: Tensor, q: Tensor
+        self, actor_obs: GoalTransition, critic_obs: GoalTransition, batch: Batch, q: Tensor
     ) -> dict[str, Tensor]:
-        """One actor step; `q` (B,) is the first critic's value of the batch's `action`."""
+        """One actor step; `q` (B,) is the first critic's value of the batch's actions."""
         # Deterministic policy gradient through the first critic
         policy_action = self.actor(actor_obs.state, actor_obs.goal)
         first = {name: w[:1].detach() for name, w in self.critics.named_parameters()}
         inputs = (critic_obs.state, critic_obs.goal, policy_action)
-        policy_q = functional_call(self.critics, first, inputs)[0]  # (B,)
+        policy_q = functional_call(self.critics, first, inputs)[0]  # (B,) or (B, N)
+        policy_q = mean_over_objects(policy_q, batch.present)  # (B,)
         loss = -policy_q.mean() + self.config.action_penalty * policy_action.square().mean()
 
         # Behavior cloning of the actor that training started from
@@ -147,7 +150,7 @@ class TD3Agent(BaseAgent):
         # Self-imitation of better actions. The critic has taken a step between the two values.
         if self.config.self_imitation_weight > 0:
             better = (q > policy_q.detach()).to(policy_action.dtype)  # (B,)
-            distance = (policy_action - action).square().mean(-1)
+            distance = (policy_action - batch.action).square().mean(-1)
             loss = loss + self.config.self_imitation_weight * (better * distance).mean()
         self._optimizer_step(self.actor_optimizer, loss, self.actor)
         return {"actor_loss": loss.detach(), "action_abs": policy_action.detach().abs().mean()}
@@ -239,14 +242,26 @@ class TD3Agent(BaseAgent):
 
 
 def td_target(batch: Batch, next_q: Tensor, q_min: float) -> Tensor:
-    """Regression targets (B,) of the critics from the values of the next states.
+    """Regression targets of the critics from the values of the next states, (B,) or (B, N).
 
     With a potential baseline both are gains over the potential: the value is their sum.
     """
+    discount = batch.discount if next_q.dim() == 1 else batch.discount[:, None]
     if batch.potential is None:
-        return (batch.reward + batch.discount * next_q).clamp(q_min, 0)
-    value = batch.reward + batch.discount * (batch.potential.next + next_q)
+        return (batch.reward + discount * next_q).clamp(q_min, 0)
+    value = batch.reward + discount * (batch.potential.next + next_q)
     return value.clamp(q_min, 0) - batch.potential.now
+
+
+def mean_over_objects(values: Tensor, present: Tensor | None) -> Tensor:
+    """The value of a set: the mean (..., B) over its objects (..., B, N) that are present.
+
+    Without `present`, values are of whole sets, and stay as they are.
+    """
+    if present is None:
+        return values
+    weight = present.to(values.dtype)
+    return (values * weight).sum(-1) / weight.sum(-1)
 
 
 def _move(module: M, device: torch.device) -> M:

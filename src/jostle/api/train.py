@@ -14,7 +14,7 @@ from jostle.core.errors import BadValueError
 from jostle.presets.words import parse_words
 from jostle.runs.resume import ignore
 from jostle.runs.run_dir import RunDir
-from jostle.runs.trainer import StopRequested
+from jostle.runs.trainer import StopRequested, Training
 from jostle.training.start import resume_run
 from jostle.zoo.agents import load_teacher
 from jostle.zoo.start import start_training
@@ -66,7 +66,7 @@ def train(
                 "A resumed run keeps its settings: only env_steps and minutes can be given, not "
                 f"{', '.join([task, *options]).strip(', ')}."
             )
-        trainer = resume_run(
+        trainer: Training = resume_run(
             Path(resume), report, load_teacher=load_teacher, env_steps=env_steps,
             notify=tqdm.write if progress else ignore,
         )  # fmt: skip

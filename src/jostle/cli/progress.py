@@ -8,7 +8,7 @@ from typing import Any
 
 from jostle.cli.bars import print_progress, progress_bar
 from jostle.core.profiler import time_summary
-from jostle.runs.trainer import StopRequested, Trainer
+from jostle.runs.trainer import StopRequested, Training
 
 
 class SignalStopper:
@@ -55,7 +55,7 @@ class ProgressBar:
         self._minutes, self._end, self._metric, self._names = minutes, 0.0, metric, names
         self._stopper = SignalStopper()
         self._shown: dict[str, str] = {}
-        self._trainer: Trainer | None = None
+        self._trainer: Training | None = None
         self._bar: Any = None
 
     def __call__(self, row: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ class ProgressBar:
             raise StopRequested
         self._stopper.check()
 
-    def train(self, trainer: Trainer, command: str) -> int:
+    def train(self, trainer: Training, command: str) -> int:
         """Train, print where the time went and how to resume, and return the exit code."""
         self._trainer, self._end = trainer, time.monotonic() + 60 * (self._minutes or 0.0)
         finished = True

@@ -80,7 +80,8 @@ def _overview() -> str:
     lines = [
         "usage: jostle train TASK [--obs state|pixels] [--size fast|paper]",
         "                         [--method td3|td3-demos|td3-privileged|dagger]",
-        "                         [--arch eit|smorl|mlp] [--encoder NAME] [--views 1|2]",
+        "                         [--values pooled|per-entity] [--arch eit|smorl|mlp]",
+        "                         [--encoder NAME] [--views 1|2]",
         "                         [--colors fixed|random] [--field value ...]",
         "                         [--from RUN [--carry actor|all] [--finetune]] [--minutes M]",
         "       jostle train --resume RUN [--minutes M]     resume a training",
@@ -88,6 +89,7 @@ def _overview() -> str:
         "       jostle train TASK --help                    all fields",
         "",
         "TASK is a task of 'jostle tasks' (three-cubes), or cubes (one to three), or push-2t.",
+        "'jostle train three-cubes' learns without a teacher, with one and two cubes first.",
         "",
         "Recipes of the zoo (each is 'jostle train' with these words):",
     ]

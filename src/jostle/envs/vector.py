@@ -163,13 +163,15 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         del info
         return self.reward.total(achieved_goal, desired_goal)
 
-    def limit_objects(self, count: int) -> None:
-        """Sample at most `count` objects from the next reset on; observations keep their shape."""
+    def set_fewer_fraction(self, fraction: float) -> None:
+        """Sample fewer than the most objects in this fraction of episodes, from the next reset."""
         sampler = self.episode_sampler
-        low, high = sampler.min_objects, sampler.max_objects
-        require(sampler.padded, "The number of objects is fixed; give a range to limit it.")
-        require(low <= count <= high, f"The limit must lie in [{low}, {high}], not {count}.")
-        self.episode_sampler = replace(sampler, object_limit=count)
+        require(
+            sampler.min_objects < sampler.max_objects,
+            "The number of objects is fixed; give a range such as objects=(1, 3).",
+        )
+        require(0 <= fraction <= 1, f"A fraction lies in [0, 1], not {fraction}.")
+        self.episode_sampler = replace(sampler, fewer_fraction=fraction)
 
     def num_fallen(self) -> NDArray[np.int64]:
         """Number of objects of each environment that are no longer on the table, (B,)."""

@@ -33,6 +33,9 @@ class NetConfig:
     so that entities attend to goals that resemble them."""
     critic_arch: Literal["same", "mlp"] = "same"
     """Architecture of the critics: the actor's, or an unstructured MLP, which is cheaper."""
+    values: Literal["pooled", "per-entity"] = "pooled"
+    """What critics output: one value of the whole set, pooled by attention (the paper), or a value
+    per object, read at its own token, whose mean is the value of the set."""
     num_layers: int = 1
     """How often self-, cross- and self-attention are repeated."""
     relative_positions: int = 0
@@ -68,6 +71,7 @@ class NetConfig:
             self.critic_arch in ("same", "mlp"),
             f"critic_arch is 'same' or 'mlp', not '{self.critic_arch}'.",
         )
+        self._check_values()
         require(self.num_layers >= 1, f"num_layers must be at least 1, not {self.num_layers}.")
         require(
             not self.action_token_position or (self.relative_positions > 0 and self.action_entity),
@@ -90,6 +94,19 @@ class NetConfig:
         require(
             self.relative_positions >= 0,
             f"relative_positions must not be negative, not {self.relative_positions}.",
+        )
+
+    def _check_values(self) -> None:
+        """Refuse critics that have no token per object."""
+        require(
+            self.values in ("pooled", "per-entity"),
+            f"values is 'pooled' or 'per-entity', not '{self.values}'.",
+        )
+        require(
+            self.values == "pooled"
+            or (self.arch == "eit" and self.critic_arch == "same" and self.action_entity),
+            "values 'per-entity' are read at the tokens of objects and of the action: they need "
+            "arch 'eit', critic_arch 'same' and action_entity. Use --values pooled.",
         )
 
 

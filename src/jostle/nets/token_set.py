@@ -17,6 +17,8 @@ class TokenSet(NamedTuple):
     """Which entities exist, (B, T) bool; attention ignores the others."""
     view: Tensor | None
     """View of each entity, (B, T); None with a single view."""
+    source: Tensor | None = None
+    """Index of each entity in the set before packing, (B, T); None for a set that is not packed."""
 
     @staticmethod
     def of(entities: Entities) -> "TokenSet":

@@ -12,12 +12,16 @@ class Axes:
 
     obs: Literal["state", "pixels"] = "state"
     """What the actor observes: true state, or images through an encoder."""
-    method: str = "dagger"
-    """How it learns: td3, td3-demos, td3-privileged, dagger."""
+    method: str = ""
+    """How it learns: td3, td3-demos, td3-privileged, dagger; by default td3 from true state and
+    dagger from images."""
     size: Literal["fast", "paper"] = "fast"
     """Networks and schedules: for two cores, or the paper's."""
     arch: Literal["eit", "smorl", "mlp"] = "eit"
     """Networks: Entity Interaction Transformer, SMORL's attention, or unstructured."""
+    values: Literal["pooled", "per-entity"] | None = None
+    """Critics: one value of the whole set (the paper), or one per object; by default per-entity
+    wherever critics see the true state, but for --finetune and --size paper."""
     encoder: str = ""
     """Encoder of a pixel agent: a name of the zoo, a run or a file; the task's own by default."""
     views: Literal[1, 2] = 2
@@ -29,8 +33,13 @@ class Axes:
     and the actor stays near its start."""
 
     def __post_init__(self) -> None:
-        """Refuse combinations that make no sense."""
+        """Fill in defaults, and refuse combinations that make no sense."""
         pixels = self.obs == "pixels"
+        if not self.method:
+            paper = self.size == "paper" or self.arch == "smorl" or self.finetune
+            method = "td3" if not pixels or paper else "dagger"
+            object.__setattr__(self, "method", method)
+        self._check_values()
         require(
             pixels or self.method != "td3-privileged",
             "td3-privileged is for --obs pixels: from true state the actor sees as much as its "
@@ -59,6 +68,45 @@ class Axes:
             f"The paper trains by td3 alone: --size paper does not go with --method {self.method}.",
         )
         require(not (self.finetune and self.size == "paper"), "--finetune is for --size fast.")
+
+    @property
+    def per_entity(self) -> bool:
+        """Whether critics have a value per object."""
+        if self.values is not None:
+            return self.values == "per-entity"
+        sees_state = self.method == "td3-privileged" or (self.method == "td3" and not self.pixels)
+        return sees_state and self.arch == "eit" and self.size == "fast" and not self.finetune
+
+    @property
+    def from_scratch(self) -> bool:
+        """Whether TD3 starts without weights or demonstrations, with critics of true state."""
+        state = self.method == "td3" and not self.pixels
+        privileged = self.method == "td3-privileged" and self.per_entity
+        return (state or privileged) and self.size == "fast" and not self.finetune
+
+    @property
+    def pixels(self) -> bool:
+        """Whether the actor sees images."""
+        return self.obs == "pixels"
+
+    def _check_values(self) -> None:
+        """Refuse values per entity where they make no sense."""
+        if self.values != "per-entity":
+            return
+        require(
+            self.arch == "eit",
+            f"--values per-entity reads a value at each object's token, which --arch {self.arch} "
+            "does not have. Use --arch eit or --values pooled.",
+        )
+        require(
+            self.size == "fast",
+            "The paper pools its entities: --size paper does not go with --values per-entity.",
+        )
+        require(
+            self.method in ("td3", "td3-privileged") and (self.method != "td3" or not self.pixels),
+            f"--values per-entity needs critics that see true state, not --method {self.method} "
+            f"with --obs {self.obs}. Use --method td3-privileged from images, td3 from true state.",
+        )
 
     def suffix(self) -> str:
         """What the name of an experiment says of these choices, after its task."""

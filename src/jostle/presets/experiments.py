@@ -8,6 +8,7 @@ from jostle.core.entities import StateFeatures
 from jostle.core.errors import UnknownNameError
 from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET, NetConfig
 from jostle.presets.axes import Axes
+from jostle.presets.from_scratch import from_scratch
 from jostle.replay.config import HindsightConfig
 from jostle.tasks.budget import TrainingBudget
 from jostle.tasks.catalog import TASKS, dashed
@@ -67,10 +68,12 @@ def make_experiment(task: str, axes: Axes) -> Experiment:
     if axes.size == "fast":
         _check_method(axes.method)
         settings = "finetune" if axes.finetune else axes.method
-        experiment = _SETTINGS.get(settings, _td3)(choice, experiment)
+        experiment = _SETTINGS.get(settings, _fast)(choice, experiment)
     if axes.obs == "pixels":
         experiment = _pixels(choice, axes, experiment)
     experiment = _with_arch(axes, experiment)
+    if axes.from_scratch:
+        experiment = from_scratch(axes, choice.task, experiment)
     if axes.colors == "random" and axes.size == "paper":
         training = replace(experiment.training, env_steps=_COLOR_RUN)
         experiment = replace(experiment, training=training)
@@ -97,7 +100,7 @@ def _paper(choice: _Choice) -> Experiment:
     )
 
 
-def _td3(choice: _Choice, paper: Experiment) -> Experiment:
+def _fast(choice: _Choice, paper: Experiment) -> Experiment:
     """For two cores: smaller networks, unstructured critics, fewer updates, shorter discount."""
     del choice
     return replace(
@@ -117,7 +120,7 @@ def _td3(choice: _Choice, paper: Experiment) -> Experiment:
 
 def _dagger(choice: _Choice, paper: Experiment) -> Experiment:
     """Imitation: minutes instead of days."""
-    fast, budget = _td3(choice, paper), choice.budget
+    fast, budget = _fast(choice, paper), choice.budget
     horizon = budget.imitation_horizon
     if isinstance(choice.objects, tuple):
         horizon = 50
@@ -140,7 +143,7 @@ def _finetune(choice: _Choice, paper: Experiment) -> Experiment:
     The critics first learn the values of the initial actor; then it may leave its actions, but not
     by much.
     """
-    fast = _td3(choice, paper)
+    fast = _fast(choice, paper)
     return replace(
         fast,
         net=replace(fast.net, critic_arch="same"),
@@ -158,19 +161,13 @@ def _finetune(choice: _Choice, paper: Experiment) -> Experiment:
     )  # fmt: skip
 
 
-_SETTINGS = {
-    "td3": _td3,
-    "td3-demos": _td3,
-    "td3-privileged": _td3,
-    "dagger": _dagger,
-    "finetune": _finetune,
-}
-"""Settings of each method for true state; methods from outside start with those of td3."""
+_SETTINGS = {"dagger": _dagger, "finetune": _finetune}
+"""Settings of methods for true state that differ from `_fast`."""
 
 
 def _check_method(name: str) -> None:
     """Refuse unknown methods; those from outside are in a registry that needs torch."""
-    if name not in _SETTINGS or name == "finetune":
+    if name not in ("td3", "td3-demos", "td3-privileged", "dagger"):
         from jostle.training.methods import METHODS
 
         _ = METHODS[name]

@@ -2,14 +2,14 @@
 
 RECIPES = {
     # True state
-    "one-cube-state-dagger": "one-cube",
+    "one-cube-state-dagger": "one-cube --method dagger",
     "one-cube-state-td3": "one-cube --method td3",
-    "three-cubes-state-dagger": "three-cubes",
-    "mixed-goals-state-dagger": "mixed-goals --from three-cubes-state-dagger",
+    "three-cubes-state-dagger": "three-cubes --method dagger",
+    "mixed-goals-state-dagger": "mixed-goals --method dagger --from three-cubes-state-dagger",
     "small-table-state-td3": "small-table --method td3 --finetune --from three-cubes-state-dagger",
-    "ordered-push-state-dagger": "ordered-push",
-    "push-t-state-dagger": "push-t",
-    "push-2t-state-dagger": "push-2t --from push-t-state-dagger",
+    "ordered-push-state-dagger": "ordered-push --method dagger",
+    "push-t-state-dagger": "push-t --method dagger",
+    "push-2t-state-dagger": "push-2t --method dagger --from push-t-state-dagger",
     # Images
     "one-cube-pixels-dagger": "one-cube --obs pixels",
     "one-cube-pixels-td3": "one-cube --obs pixels --method td3 --views 1",

@@ -25,7 +25,7 @@ class GoalTransition(NamedTuple):
 
 
 class Potential(NamedTuple):
-    """Values of states in which nothing moves any more, each (B,)."""
+    """Values of states in which nothing moves any more, each of the shape of the reward."""
 
     now: Tensor
     """Of the state."""
@@ -42,11 +42,13 @@ class Batch(NamedTuple):
     """What the critics observe: the same, or true state for privileged critics."""
     action: Tensor
     reward: Tensor
-    """Discounted sum of the rewards on the way to the next state, (B,)."""
+    """Discounted sum of the rewards on the way to the next state, (B,), or (B, N) per object."""
     discount: Tensor
     """Factor on the value of the next state, (B,)."""
     potential: Potential | None = None
     """Values of leaving everything as it is, for a potential baseline."""
+    present: Tensor | None = None
+    """Which objects have a reward of their own, (B, N); None: one reward for all, (B,)."""
 
     def to(self, device: "torch.device") -> "Batch":
         """Move to a device; nothing is copied on the same one."""
@@ -58,7 +60,8 @@ class Batch(NamedTuple):
         potential = None
         if self.potential is not None:
             potential = Potential(*(x.to(device) for x in self.potential))
-        return Batch(actor, critic, action, reward, discount, potential)
+        present = None if self.present is None else self.present.to(device)
+        return Batch(actor, critic, action, reward, discount, potential, present)
 
 
 def gather_steps(values: NDArray[Any], episode: Index, step: Index) -> NDArray[Any]:

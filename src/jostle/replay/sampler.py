@@ -1,49 +1,22 @@
 """Hindsight experience replay: episodes and a reward to batches, vectorized over samples."""
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from jostle.core.checkpoint import pack_rng, unpack_rng
 from jostle.core.entities import Entities
-from jostle.core.protocols import GoalSpec, Reward
-from jostle.replay.batch import (
-    Batch,
-    GoalTransition,
-    Potential,
-    gather_entities,
-    gather_steps,
-)
+from jostle.core.protocols import GoalSpec
+from jostle.replay.batch import Batch, GoalTransition, gather_entities, gather_steps
 from jostle.replay.buffer import EpisodeBuffer
 from jostle.replay.config import HindsightConfig as HindsightConfig
 from jostle.replay.episodes import Episodes, Trajectory
 from jostle.replay.hindsight import Index, future, future_render, last_step_on_table, per_object
+from jostle.replay.transition_rewards import Goals, RewardSpec, TransitionRewards
 
 Rows = slice | Index
-
-
-@dataclass(frozen=True)
-class RewardSpec:
-    """How transitions are rewarded."""
-
-    reward: Reward
-    """Reward of what is achieved against what is desired."""
-    gamma: float
-    """Discount per step."""
-    potential_baseline: bool = False
-    """Whether batches also hold the values of leaving everything as it is."""
-
-
-class _Goals(NamedTuple):
-    """Goals of a batch, as the actor sees them and as task coordinates."""
-
-    entities: Entities
-    coordinates: NDArray[np.float32]
-    """(B, N, w)."""
 
 
 class HindsightSampler:
@@ -59,8 +32,9 @@ class HindsightSampler:
         critic_goal_spec: GoalSpec | None = None,
     ) -> None:
         """Sample from `buffer`; `critic_goal_spec` reads the goals of privileged critics."""
-        self._buffer, self._spec, self._goal_spec = buffer, reward_spec, goal_spec
-        self._critic_goal_spec, self._config, self.rng = critic_goal_spec, config, rng
+        self._buffer, self._goal_spec, self._critic_goal_spec = buffer, goal_spec, critic_goal_spec
+        self._config, self.rng = config, rng
+        self._rewards = TransitionRewards(reward_spec, config.n_step)
 
     def sample(self, batch_size: int) -> Batch:
         """Draw transitions, about the first `her_ratio` of them with hindsight goals."""
@@ -77,7 +51,7 @@ class HindsightSampler:
         step[rows] = (self.rng.random(len(last)) * last).astype(np.int64)
 
         # Goals: the episode's own, and hindsight
-        goals = _Goals(
+        goals = Goals(
             episodes.actor.goal.map(lambda values: values.take(episode, 0)),  # copies
             episodes.desired.take(episode, 0),
         )
@@ -88,25 +62,22 @@ class HindsightSampler:
             goals.entities.visible[rows] = relabeled.entities.visible
             goals.coordinates[rows] = relabeled.coordinates
 
-        # Rewards and the states on both ends
-        reward, ahead = self._n_step_reward(episodes, episode, step, goals)
-        next_step = step + ahead
-        actor = _transition(episodes.actor, goals.entities, episode, (step, next_step))
-        critic = actor
+        # Rewards, and the states on both ends
+        reward, ahead = self._rewards.n_step(episodes, episode, step, goals)
+        ends = step, step + ahead
+        actor = critic = _transition(episodes.actor, goals.entities, episode, ends)
         if self._critic_goal_spec is not None:
             critic_goals = self._critic_goals(episodes, episode, (rows, goal_steps))
             assert episodes.critic is not None
-            critic = _transition(episodes.critic, critic_goals, episode, (step, next_step))
-        potential = None
-        if self._spec.potential_baseline:
-            potential = self._potential(episodes, episode, (step, next_step), goals)
+            critic = _transition(episodes.critic, critic_goals, episode, ends)
         return Batch(
             actor,
             critic,
             torch.from_numpy(gather_steps(episodes.actions, episode, step)),
             torch.from_numpy(reward),
-            torch.from_numpy(np.power(self._spec.gamma, ahead, dtype=np.float32)),
-            potential,
+            torch.from_numpy(self._rewards.discount(ahead)),
+            self._rewards.potential(episodes, episode, ends, goals),
+            self._rewards.present(episodes, episode, step, goals),
         )
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -146,47 +117,16 @@ class HindsightSampler:
             goals.visible[rows] = states.visible[:, :, objects]
         return goals
 
-    def _reward(
-        self, episodes: Episodes, episode: Index, step: Index, goals: _Goals
-    ) -> NDArray[np.float32]:
-        """Reward (B,) of being at a step; it is shown only what it reads."""
-        reward = self._spec.reward
-        if reward.reads == "coordinates":
-            achieved = gather_steps(episodes.achieved, episode, step)
-            return reward.total(achieved, goals.coordinates)
-        state = gather_entities(episodes.actor.states, episode, step)
-        return reward.total(state, goals.entities)
-
-    def _potential(
-        self, episodes: Episodes, episode: Index, ends: tuple[Index, Index], goals: _Goals
-    ) -> Potential:
-        """The present reward forever after, at both ends of the transitions."""
-        forever = np.float32(1 / (1 - self._spec.gamma))
-        rewards = (self._reward(episodes, episode, end, goals) for end in ends)
-        return Potential(*(torch.from_numpy(reward * forever) for reward in rewards))
-
-    def _n_step_reward(
-        self, episodes: Episodes, episode: Index, step: Index, goals: _Goals
-    ) -> tuple[NDArray[np.float32], Index]:
-        """Discounted rewards (B,) of the next n steps or those that are left, and how many."""
-        ahead = np.minimum(self._config.n_step, episodes.steps - step)
-        total = self._reward(episodes, episode, step + 1, goals)
-        for k in range(1, self._config.n_step):
-            later = step + np.minimum(k + 1, ahead)
-            reward = self._reward(episodes, episode, later, goals)
-            total += np.where(k < ahead, np.float32(self._spec.gamma**k) * reward, np.float32(0.0))
-        return total, ahead
-
     def _relabel(
         self, episodes: Episodes, episode: Index, step: Index, last: Index
-    ) -> tuple[_Goals, Index]:
+    ) -> tuple[Goals, Index]:
         """Goals from later steps, and these steps, (B,) or (B, N)."""
         if episodes.rendered_goals is not None:
             every = self._config.goal_render_every
             image = future_render(step, every, last // every, self.rng)
             entities = gather_entities(episodes.rendered_goals, episode, image)
             goal_step = (image + 1) * every
-            return _Goals(entities, gather_steps(episodes.achieved, episode, goal_step)), goal_step
+            return Goals(entities, gather_steps(episodes.achieved, episode, goal_step)), goal_step
         spec = self._goal_spec
         if spec.whole_sets or (self._config.strategy == "future" and not spec.shared):
             goal_step = future(step, last, self.rng)  # (B,), one for all objects
@@ -195,12 +135,12 @@ class HindsightSampler:
             entities = Entities(
                 states.values[:, :, objects] * spec.columns, states.visible[:, :, objects]
             )
-            return _Goals(entities, gather_steps(episodes.achieved, episode, goal_step)), goal_step
+            return Goals(entities, gather_steps(episodes.achieved, episode, goal_step)), goal_step
         return self._relabel_objects(episodes, episode, step, last)
 
     def _relabel_objects(
         self, episodes: Episodes, episode: Index, step: Index, last: Index
-    ) -> tuple[_Goals, Index]:
+    ) -> tuple[Goals, Index]:
         """Goals in which every object may have a step, or another object's heading, of its own."""
         spec, count = self._goal_spec, episodes.achieved.shape[2]
 
@@ -230,7 +170,7 @@ class HindsightSampler:
         values = states.values * spec.columns
         if spec.shared:  # the heading is another object's, the identity stays
             values = np.where(spec.coordinates > 0, values, episodes.actor.goal.values[episode])
-        return _Goals(Entities(values, states.visible), desired), goal_steps
+        return Goals(Entities(values, states.visible), desired), goal_steps
 
 
 def _transition(

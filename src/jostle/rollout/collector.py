@@ -83,7 +83,8 @@ class Collector:
             The episodes, and the means of the last step's metrics.
         """
         # Start
-        self.observer.reset(np.arange(self.env.num_envs))
+        for observer in self._observers().values():
+            observer.reset(np.arange(self.env.num_envs))
         observation, infos = self.env.reset()
         actor = TrajectoryRecorder(self.observer, observation)
         critic = None
@@ -120,28 +121,35 @@ class Collector:
         return episodes, {name: float(np.mean(infos[name])) for name in _INFOS}
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """State of the environments and of the actor's observer."""
+        """State of the environments and of the observers."""
+        # Environments
         state = self.env.get_state()
-        tensors, meta = self.observer.state_dict()
-        tensors = {f"observer.{name}": tensor for name, tensor in tensors.items()}
-        for name in _ENV_ARRAYS:
-            tensors[f"env.{name}"] = torch.from_numpy(np.asarray(state[name]))
-        env = {name: state[name] for name in ("rngs", "episodes")}
-        return tensors, {"observer": meta, "env": env}
+        tensors = {f"env.{name}": torch.from_numpy(np.asarray(state[name])) for name in _ENV_ARRAYS}
+        meta: dict[str, Any] = {"env": {name: state[name] for name in ("rngs", "episodes")}}
+
+        # Observers
+        for name, observer in self._observers().items():
+            own, meta[name] = observer.state_dict()
+            tensors |= {f"{name}.{key}": tensor for key, tensor in own.items()}
+        return tensors, meta
 
     def load_state_dict(self, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        prefix = "observer."
-        self.observer.load_state_dict(
-            {
-                name.removeprefix(prefix): x
-                for name, x in tensors.items()
-                if name.startswith(prefix)
-            },
-            meta["observer"],
-        )
+        for name, observer in self._observers().items():
+            prefix = f"{name}."
+            own = {
+                key.removeprefix(prefix): x for key, x in tensors.items() if key.startswith(prefix)
+            }
+            observer.load_state_dict(own, meta[name])
         arrays = {name: tensors[f"env.{name}"].numpy() for name in _ENV_ARRAYS}
         self.env.set_state({**arrays, **meta["env"]})
+
+    def _observers(self) -> dict[str, Observer]:
+        """Observers by their names in checkpoints."""
+        privileged = self.privileged_observer
+        return {"observer": self.observer} | (
+            {} if privileged is None else {"privileged_observer": privileged}
+        )
 
 
 def stack_steps(steps: list[Entities]) -> Entities:

@@ -4,7 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from torch import Tensor
 
@@ -29,6 +29,28 @@ class Schedule:
     log_every: int
     eval_every: int
     save_every: int
+
+
+class Training(Protocol):
+    """What callers of a training need: a `Trainer`, or several of them as stages."""
+
+    counter: ClassVar[str]
+    axis: ClassVar[str]
+    run_dir: RunDir
+
+    @property
+    def counters(self) -> dict[str, Any]:
+        """Counters so far, among them the axis."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """The budget, in units of the axis."""
+        ...
+
+    def run(self) -> None:
+        """Train until the budget is spent or a stop is requested; then all is saved."""
+        ...
 
 
 class Trainer(ABC):
@@ -144,6 +166,7 @@ class Trainer(ABC):
         if number % self._schedule.eval_every == 0 or done:
             row = logged = logged | self.evaluate()
             PROFILER.take()
+            done = self.done  # an evaluation may end the training
 
         # Log and save before anything is reported: a report may stop the training
         messages = [{self.counter: number, "warning": text} for text in warnings]

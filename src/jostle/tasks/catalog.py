@@ -106,6 +106,15 @@ def dashed(name: str) -> str:
 TASKS = TaskCatalog("task", {task.name: task for task in _TASKS})
 
 
+def task_with(name: str, objects: int) -> str | None:
+    """Name of the same task with another number of objects: itself, or NCubes of n cubes."""
+    task = TASKS[name]
+    low, high = task.counts
+    if low <= objects <= high:
+        return task.name
+    return "NCubes" if type(task) is Task and task.table == TASKS["NCubes"].table else None
+
+
 def task_id(name: str) -> str:
     """Gymnasium id of a task."""
     return f"jostle/{TASKS[name].name}-v0"

@@ -39,8 +39,8 @@ class EpisodeSampler:
     """Colors to sample from in each episode, or None for fixed ones."""
     variations: tuple[Variation, ...]
     """Applied in order."""
-    object_limit: int | None = None
-    """Most objects sampled at present; a curriculum raises it. None means `max_objects`."""
+    fewer_fraction: float | None = None
+    """Fraction of episodes with fewer than `max_objects`; None: all numbers equally often."""
 
     @property
     def extra_slots(self) -> int:
@@ -51,9 +51,11 @@ class EpisodeSampler:
         """Sample one episode."""
         # Number of objects
         count = self.max_objects
-        if self.padded:
-            limit = min(self.max_objects, self.object_limit or self.max_objects)
-            count = int(rng.integers(self.min_objects, limit + 1))
+        if self.fewer_fraction is not None:
+            if rng.random() < self.fewer_fraction:
+                count = int(rng.integers(self.min_objects, self.max_objects))
+        elif self.padded:
+            count = int(rng.integers(self.min_objects, self.max_objects + 1))
         absent = self.max_objects - count + self.extra_slots
         scene = self.scene.with_present((True,) * count + (False,) * absent)
 

@@ -41,13 +41,12 @@ class AgentTrainer(Trainer):
         self.experiment, self.components = experiment, components
         self.counters |= {"episodes": 0, "env_steps": 0, "best": -1.0}
         self._metrics: dict[str, Any] = {}
-        if training.curriculum:
-            self._set_max_objects(components.env.episode_sampler.min_objects)
 
     @property
     def done(self) -> bool:
-        """Whether all environment steps are done."""
-        return bool(self.counters["env_steps"] >= self.total)
+        """Whether all environment steps are done, or the task is solved well enough to stop."""
+        solved = self.counters.get("solved", False)
+        return bool(solved or self.counters["env_steps"] >= self.total)
 
     @property
     def total(self) -> int:
@@ -110,27 +109,18 @@ class AgentTrainer(Trainer):
         if differing := differences(saved, self.experiment, _FREE_FIELDS):
             raise changed_config(self.run_dir.experiment, differing)
 
-    def resume(self) -> None:
-        """Restore the last checkpoint."""
-        super().resume()
-        if "objects" in self.counters:
-            self._set_max_objects(self.counters["objects"])
-
     def evaluate(self) -> dict[str, Any]:
-        """Evaluate on fixed episodes, keep the best weights, advance the curriculum."""
-        evaluation = evaluate_agent(
-            self.experiment,
-            self.components.agent,
-            self.experiment.training.eval_episodes,
-            max_objects=self.counters.get("objects"),
-        )
+        """Evaluate on fixed episodes, and keep the best weights."""
+        training = self.experiment.training
+        evaluation = evaluate_agent(self.experiment, self.components.agent, training.eval_episodes)
         success = evaluation.mean("success")
+        if 0 < training.stop_at_success <= success:
+            self.counters["solved"] = True
         if success >= self.counters["best"]:
             self.counters["best"] = success
             self._save_weights(self.run_dir.best, evaluation)
         if self.done:
             self._save_weights(self.run_dir.final, evaluation)
-        self._advance_curriculum(success)
         means = {name: evaluation.mean(name) for name in _LOGGED}
         return {**means, "best": self.counters["best"]}
 
@@ -161,24 +151,11 @@ class AgentTrainer(Trainer):
             scale *= min(1.0, (agent.updates + 1) / training.lr_warmup_updates)
         agent.set_lr_scale(scale)
 
-    def _set_max_objects(self, objects: int) -> None:
-        """Draw at most so many objects from now on."""
-        self.counters["objects"] = objects
-        self.components.env.limit_objects(objects)
-
-    def _advance_curriculum(self, success: float) -> None:
-        """Add an object when the present number is solved; the best score starts anew."""
-        sampler = self.components.env.episode_sampler
-        objects = self.counters.get("objects", sampler.max_objects)
-        solved = success >= self.experiment.training.curriculum_threshold
-        if solved and objects < sampler.max_objects:
-            self._set_max_objects(objects + 1)
-            self.counters["best"] = -1.0
-
     def _training_stage(self) -> dict[str, Any]:
         """What this run has contributed to the weights so far."""
         method = self.experiment.training.method
-        if method == "td3" and self.run_dir.read_history():  # it did not start from scratch
+        before = {stage["method"] for stage in self.run_dir.read_history()}
+        if method == "td3" and not before <= {"td3"}:  # something else came first
             method = "td3 fine-tuning"
         return {
             "recipe": self.experiment.name,

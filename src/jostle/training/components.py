@@ -21,7 +21,8 @@ from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.evaluate import Evaluation, evaluate
 from jostle.nets.config import NetConfig
 from jostle.replay.buffer import EpisodeBuffer
-from jostle.replay.sampler import HindsightSampler, RewardSpec
+from jostle.replay.sampler import HindsightSampler
+from jostle.replay.transition_rewards import RewardSpec
 from jostle.rewards.catalog import RewardContext, make_reward
 from jostle.rollout.collector import Collector
 from jostle.rollout.observer import StateFeatures, StateObserver, features_of
@@ -29,6 +30,7 @@ from jostle.rollout.pixel_observer import PixelObserver
 from jostle.rollout.policies import AgentPolicy
 from jostle.rollout.smorl import SubgoalObserver, SubgoalPolicy
 from jostle.rollout.table_projection import TableProjection
+from jostle.tasks.catalog import TASKS, task_with
 from jostle.training.experiment import Experiment
 
 
@@ -73,6 +75,7 @@ def make_env(
         autoreset_mode="Disabled",
         threads=experiment.training.threads,
         colors=experiment.colors,
+        **({"palette": experiment.palette} if experiment.palette else {}),
         **(pixels if experiment.encoder else {}),
     )
 
@@ -81,6 +84,20 @@ def agent_encoder(encoder: Encoder, experiment: Experiment) -> Encoder:
     """The encoder as the agent of an experiment uses it: with the columns that it asks for."""
     encoder = drop_attributes(encoder, experiment.drop_attributes)
     return show_all_particles(encoder) if experiment.net.mean_opacity_mask else encoder
+
+
+def make_training_env(experiment: Experiment, encoder: Encoder | None = None) -> TabletopVectorEnv:
+    """Environments to train in: some episodes may have fewer objects."""
+    fraction, num_envs = experiment.training.fewer_objects_fraction, experiment.training.num_envs
+    if fraction == 0 or experiment.max_objects == 1:
+        return make_env(experiment, num_envs, encoder)
+    task, fewest = task_with(experiment.task, 1), 1
+    if task is None:
+        task, fewest = experiment.task, TASKS[experiment.task].counts[0]
+    objects = fewest, experiment.max_objects
+    env = make_env(replace(experiment, task=task, objects=objects), num_envs, encoder)
+    env.set_fewer_fraction(fraction)
+    return env
 
 
 def make_observer(
@@ -105,6 +122,22 @@ def make_observer(
     return observer(env.state_reader, env.num_envs, rng, state_features, shuffle_ids)
 
 
+def make_observers(
+    experiment: Experiment, env: TabletopVectorEnv, sensor: PixelSensor | None, privileged: bool
+) -> tuple[Observer, Observer | None]:
+    """What the actor observes, and what privileged critics do."""
+    training, seeds = experiment.training, SeedTree(experiment.seed)
+    shuffle, features = training.shuffle_object_ids, experiment.state_features
+    device = resolve_device(training.device)
+    # SMORL also chooses the object of an episode by this stream
+    ids = seeds.rng("codes") if shuffle or experiment.net.arch == "smorl" else None
+    observer = make_observer(experiment.net, env, ids, sensor, device, features, shuffle)
+    if not privileged:
+        return observer, None
+    ids = seeds.rng("critic ids") if shuffle else None
+    return observer, StateObserver(env.state_reader, env.num_envs, ids)
+
+
 def make_sampler(
     experiment: Experiment,
     env: TabletopVectorEnv,
@@ -124,9 +157,10 @@ def make_sampler(
     config = experiment.td3
     context = RewardContext(metric=env.goal_metric, farthest=env.state_reader.farthest)
     reward = make_reward(experiment.training.reward, context)
+    per_object = experiment.net.values == "per-entity"
     return HindsightSampler(
         buffer,
-        RewardSpec(reward, config.gamma, config.potential_baseline),
+        RewardSpec(reward, config.gamma, config.potential_baseline, per_object),
         goal_spec,
         experiment.hindsight,
         SeedTree(experiment.seed).rng("memory"),
@@ -189,15 +223,12 @@ def evaluate_agent(
     episodes: int,
     seed: int = EVAL_SEED,
     num_envs: int = 48,
-    max_objects: int | None = None,
     eval_noise: float | None = None,
 ) -> Evaluation:
-    """Evaluate an agent on its own task; `max_objects` bounds the number of objects."""
+    """Evaluate an agent on its own task."""
     encoder = None if agent.sensor is None else agent.sensor.encoder
     env = make_env(experiment, min(num_envs, max(episodes, 1)), encoder)
     try:
-        if max_objects is not None:
-            env.limit_objects(max_objects)
         policy = make_policy(agent, env, eval_noise)
         return evaluate(env, policy, experiment.name, episodes, seed)
     finally:

@@ -10,6 +10,7 @@ from jostle.core.errors import BadValueError, require
 from jostle.nets.config import NetConfig
 from jostle.replay.config import HindsightConfig
 from jostle.runs import config
+from jostle.tasks.catalog import TASKS
 
 Carry = Literal["actor", "all"]
 """What a new run takes over from weights: the actor, or also critics and target networks."""
@@ -51,10 +52,14 @@ class TrainingConfig:
     same colors, and a new label."""
     prioritized_fraction: float = 0.0
     """In 'dagger': fraction of samples drawn in proportion to the last known imitation error."""
+    fewer_objects_fraction: float = 0.0
+    """Fraction of training episodes with fewer objects."""
     curriculum: bool = False
-    """Whether to start with the fewest objects of the range and add one whenever solved."""
+    """Whether stages with fewer objects come first; see --stage-objects."""
     curriculum_threshold: float = 0.8
-    """Success in an evaluation at which the curriculum adds an object."""
+    """Unused; agents of earlier versions have it."""
+    stop_at_success: float = 0.0
+    """Success in an evaluation at which the training ends early; 0: never."""
     eval_every: int = 50
     """Iterations between evaluations."""
     eval_episodes: int = 96
@@ -81,14 +86,53 @@ class TrainingConfig:
             check_int("horizon", self.horizon, 1)
         for name in (
             "expert_fraction", "goal_augmentation", "prioritized_fraction", "lr_decay_fraction",
+            "fewer_objects_fraction",
         ):  # fmt: skip
             value = getattr(self, name)
             require(0 <= value <= 1, f"{name} is a fraction in [0, 1], not {value}.")
         require(
-            0 < self.curriculum_threshold <= 1,
-            f"curriculum_threshold lies in (0, 1], not {self.curriculum_threshold}.",
+            0 <= self.stop_at_success <= 1,
+            f"stop_at_success lies in [0, 1], not {self.stop_at_success}.",
         )
         check_number("utd_ratio", self.utd_ratio, low=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurriculumConfig:
+    """Stages with fewer objects that come before the training itself: one number for each."""
+
+    stage_objects: tuple[int, ...] = (1, 2)
+    """Numbers of objects of the stages."""
+    stage_env_steps: tuple[int, ...] = (28_800, 33_600)
+    """Environment steps of the stages, at most."""
+    stage_success: tuple[float, ...] = (0.8, 0.8)
+    """Success in an evaluation at which a stage ends early."""
+    stage_horizons: tuple[int, ...] = (30, 50)
+    """Steps of an episode."""
+    stage_epsilon: tuple[float, ...] = (0.3, 0.1)
+    """Probabilities of a random action."""
+    stage_sigma: tuple[float, ...] = (0.2, 0.15)
+    """Standard deviations of the noise on every action."""
+    stage_reach_prob: tuple[float, ...] = (0.1, 0.05)
+    """Probabilities per step to start moving towards an object."""
+    random_episodes_first: int = 64
+    """Episodes of random actions before the first stage starts to learn."""
+
+    def __post_init__(self) -> None:
+        """Refuse stages that are not complete."""
+        numbers = self.stage_objects
+        require(
+            list(numbers) == sorted(set(numbers)) and all(number >= 1 for number in numbers),
+            f"stage_objects are rising numbers such as 1 2, not {numbers}.",
+        )
+        for name in (
+            "stage_env_steps", "stage_success", "stage_horizons", "stage_epsilon", "stage_sigma",
+            "stage_reach_prob",
+        ):  # fmt: skip
+            require(
+                len(getattr(self, name)) == len(numbers),
+                f"{name} needs {len(numbers)} numbers, one per stage, not {getattr(self, name)}.",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +157,8 @@ class Experiment:
     """Attributes of particles to leave out: scale, depth, mask (then all particles are visible)."""
     colors: Literal["fixed", "random"] = "fixed"
     """Colors of the objects: the task's own, or drawn from six for each episode."""
+    palette: tuple[str, ...] = ()
+    """Names of the colors that random ones are drawn from; none: the paper's six."""
     seed: int = 0
     """Seed of everything."""
     net: NetConfig = field(default_factory=NetConfig)
@@ -125,6 +171,8 @@ class Experiment:
     """Relabeling."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
     """The loop."""
+    curriculum: CurriculumConfig = field(default_factory=CurriculumConfig)
+    """Stages that come first, with --curriculum."""
 
     def __post_init__(self) -> None:
         """Refuse wrong values, and parts that do not go together."""
@@ -146,14 +194,21 @@ class Experiment:
             "with --no-mean-opacity-mask.",
         )
         require(
-            not self.training.curriculum or isinstance(self.objects, tuple),
-            "A curriculum needs a range of objects, such as the task 'cubes' with --objects 1 3.",
+            not self.training.curriculum or len(self.curriculum.stage_objects) > 0,
+            "A curriculum needs stages with fewer objects, such as --stage-objects 1 2.",
         )
         require(
             self.net.arch != "smorl" or self.encoder == "",
             "SMORL from images is not there yet: train from true state (--obs state), or with "
             "--arch eit.",
         )
+
+    @property
+    def max_objects(self) -> int:
+        """Largest number of objects."""
+        if self.objects is None:
+            return TASKS[self.task].objects
+        return self.objects[1] if isinstance(self.objects, tuple) else self.objects
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -166,6 +221,7 @@ _PARTS: dict[str, Any] = {
     "explore": ExploreConfig,
     "hindsight": HindsightConfig,
     "training": TrainingConfig,
+    "curriculum": CurriculumConfig,
 }
 
 

@@ -54,7 +54,10 @@ def load_agent(
         features = experiment.state_features
         observer = make_observer(experiment.net, env, None, sensor, None, features)
         make_agent = METHODS[training.method].make_agent
-        agent = make_agent(replace(experiment, training=training), observer, None, sensor)
+        playing = replace(experiment, training=training)
+        if sensor is not None:  # privileged critics, which are not loaded, may have other values
+            playing = replace(playing, net=replace(playing.net, values="pooled"))
+        agent = make_agent(playing, observer, None, sensor)
     finally:
         env.close()
     agent.load_weights(acting_tensors(tensors, meta, agent))

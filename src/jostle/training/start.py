@@ -17,6 +17,7 @@ from jostle.runs.run_dir import RunDir, critics_file
 from jostle.runs.trainer import Report
 from jostle.training.agent_trainer import AgentTrainer
 from jostle.training.components import agent_encoder
+from jostle.training.curriculum import CurriculumTrainer, Stage, stages_of
 from jostle.training.experiment import Carry, Experiment, differences, read_experiment
 from jostle.training.load import acting_tensors
 from jostle.training.train import LoadTeacher, make_trainer
@@ -44,27 +45,27 @@ def start_run(
     carry: Carry = "actor",
     load_teacher: LoadTeacher = scripted_teacher,
     load_encoder: LoadEncoder = encoder_from_file,
-) -> AgentTrainer:
+) -> AgentTrainer | CurriculumTrainer:
     """Start a new run; `weights`, a file or a run, are what its networks start from."""
-    if experiment.td3.bc_weight > 0 and weights is None:
-        raise BadValueError(
-            "bc_weight keeps the actor near the weights that training starts from: name them with "
-            "--from, or train with --bc-weight 0."
-        )
+    _check_start(experiment, weights)
     run = RunDir(folder)
     run.check_new()
     encoder = None
     if experiment.encoder:
         encoder = agent_encoder(load_encoder(experiment.encoder), experiment)
+
+    # Everything is built before anything is written: a mistake leaves no folder behind
+    if experiment.training.curriculum:
+        first = stages_of(experiment, run)[0]
+        trainer = make_trainer(first.experiment, first.run, report, encoder, load_teacher)
+        trainer.check_budget()
+        trainer.components.env.close()
+        _create(run, experiment, encoder, [])
+        return _curriculum(experiment, run, report, load_teacher)
     trainer = make_trainer(experiment, run, report, encoder, load_teacher)
     trainer.check_budget()
-    history: list[dict[str, Any]] = []
-    if weights is not None:
-        history = _carry_weights(trainer, weights, carry)
-    run.create(experiment.to_dict())
-    run.write_history(history)
-    if encoder is not None:  # a copy of its own: the run can resume wherever the original went
-        save_encoder(run.encoder, encoder, {})
+    history = [] if weights is None else _carry_weights(trainer, weights, carry)
+    _create(run, experiment, encoder, history)
     if weights is not None:  # a run that is killed early does not lose them
         trainer.save()
     return trainer
@@ -77,7 +78,7 @@ def resume_run(
     load_teacher: LoadTeacher = scripted_teacher,
     env_steps: int | None = None,
     notify: Notify = ignore,
-) -> AgentTrainer:
+) -> AgentTrainer | CurriculumTrainer:
     """Resume a run from its last checkpoint.
 
     Args:
@@ -94,11 +95,14 @@ def resume_run(
         raise ConfigMismatchError(
             f"The run in {folder} is another experiment:\n  " + "\n  ".join(differing)
         )
-    encoder = load_encoder(run.encoder)[0] if experiment.encoder else None
     before = experiment.training.env_steps
     if env_steps is not None:
         training = replace(experiment.training, env_steps=env_steps)
         experiment = replace(experiment, training=training)
+    if experiment.training.curriculum:
+        return _curriculum(experiment, run, report, load_teacher, notify)
+
+    encoder = load_encoder(run.encoder)[0] if experiment.encoder else None
     trainer = make_trainer(experiment, run, report, encoder, load_teacher)
     if run.last.exists():
         trainer.resume()
@@ -109,10 +113,39 @@ def resume_run(
         )
     else:
         restart(run, notify)
-    if trainer.total != before:
-        change_total(trainer, experiment.to_dict(), "environment steps", notify)
-        _describe_lr(trainer, before, notify)
+    _change_total(trainer, before, notify)
     return trainer
+
+
+def _check_start(experiment: Experiment, weights: Path | None) -> None:
+    """Refuse weights that are missing, or that nothing would start from."""
+    if experiment.td3.bc_weight > 0 and weights is None:
+        raise BadValueError(
+            "bc_weight keeps the actor near the weights that training starts from: name them with "
+            "--from, or train with --bc-weight 0."
+        )
+    if experiment.training.curriculum and weights is not None:
+        raise BadValueError(
+            "A curriculum starts from nothing: its first stage has fewer objects. To start from "
+            "weights, train with --no-curriculum."
+        )
+
+
+def _create(
+    run: RunDir, experiment: Experiment, encoder: Encoder | None, history: list[dict[str, Any]]
+) -> None:
+    """Write the config of a run."""
+    run.create(experiment.to_dict())
+    run.write_history(history)
+    if encoder is not None:  # a copy of its own: the run can resume wherever the original went
+        save_encoder(run.encoder, encoder, {})
+
+
+def _change_total(trainer: AgentTrainer, before: int, notify: Notify) -> None:
+    """Give a resumed run the total that its trainer has, if it is another than before."""
+    if trainer.total != before:
+        change_total(trainer, trainer.experiment.to_dict(), "environment steps", notify)
+        _describe_lr(trainer, before, notify)
 
 
 def _describe_lr(trainer: AgentTrainer, before: int, notify: Notify) -> None:
@@ -127,6 +160,31 @@ def _describe_lr(trainer: AgentTrainer, before: int, notify: Notify) -> None:
         )
 
 
+def _curriculum(
+    experiment: Experiment,
+    run: RunDir,
+    report: Report,
+    load_teacher: LoadTeacher,
+    notify: Notify = ignore,
+) -> CurriculumTrainer:
+    """The stages of a run whose config is written; finished ones are skipped."""
+
+    def open_stage(stage: Stage, before: RunDir | None, report: Report) -> AgentTrainer:
+        encoder = load_encoder(run.encoder)[0] if experiment.encoder else None
+        if not stage.run.experiment.is_file():
+            _create(stage.run, stage.experiment, encoder, [])
+        total = read_experiment(stage.run.read_experiment()).training.env_steps
+        trainer = make_trainer(stage.experiment, stage.run, report, encoder, load_teacher)
+        if stage.run.last.exists():
+            trainer.resume()
+        elif before is not None:
+            stage.run.write_history(_carry_weights(trainer, before.path, "all"))
+        _change_total(trainer, total, notify)
+        return trainer
+
+    return CurriculumTrainer(stages_of(experiment, run), open_stage, report)
+
+
 def _carry_weights(trainer: AgentTrainer, weights: Path, carry: Carry) -> list[dict[str, Any]]:
     """Load networks of a file or a run; returns the trainings they went through."""
     file = RunDir(weights).weights() if weights.is_dir() else weights
@@ -138,7 +196,20 @@ def _carry_weights(trainer: AgentTrainer, weights: Path, carry: Carry) -> list[d
                 f"{file} has no critics beside it ({critics_file(file).name}), which --carry all "
                 "needs. Carry the actor alone (--carry actor)."
             )
+        _check_ids(trainer.experiment, meta.get("experiment", {}), file)
         tensors |= load(critics_file(file))[0]
     trainer.components.agent.load_weights(tensors, grow=True)
     history: list[dict[str, Any]] = meta.get("history", [])
     return history
+
+
+def _check_ids(experiment: Experiment, carried: dict[str, Any], file: Path) -> None:
+    """Refuse critics of fixed object ids for more objects: they have never met the other ids."""
+    shuffled = carried.get("training", {}).get("shuffle_object_ids", True)
+    objects = read_experiment(carried).max_objects if carried else experiment.max_objects
+    if not shuffled and objects < experiment.max_objects:
+        raise CheckpointError(
+            f"The critics of {file} know {objects} objects by fixed ids and cannot be carried to "
+            f"{experiment.max_objects}. Train with --shuffle-object-ids, or carry the actor alone "
+            "(--carry actor)."
+        )

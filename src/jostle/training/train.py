@@ -5,17 +5,15 @@ from collections.abc import Callable
 import torch
 
 from jostle.agents.base import PixelSensor
-from jostle.core.devices import resolve_device
 from jostle.core.protocols import Encoder, Policy
 from jostle.core.seeding import SeedTree
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.replay.buffer import EpisodeBuffer
 from jostle.rollout.collector import Collector
-from jostle.rollout.observer import StateObserver
 from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import Report
 from jostle.training.agent_trainer import AgentTrainer
-from jostle.training.components import Components, make_env, make_observer, make_sampler
+from jostle.training.components import Components, make_observers, make_sampler, make_training_env
 from jostle.training.experiment import Experiment
 from jostle.training.methods import METHODS, check_agent
 
@@ -32,23 +30,18 @@ def make_trainer(
 ) -> AgentTrainer:
     """Build everything from the experiment and its seed; nothing is written yet."""
     training, seeds = experiment.training, SeedTree(experiment.seed)
-    method, device = METHODS[training.method], resolve_device(training.device)
+    method = METHODS[training.method]
     method.check(experiment)
     if training.threads:
         torch.set_num_threads(training.threads)
 
-    env = make_env(experiment, training.num_envs, encoder)
+    env = make_training_env(experiment, encoder)
     env.reset(seed=seeds.integer("episodes"))
     steps = training.horizon or env.episode_sampler.task.horizon(env.episode_sampler.max_objects)
     renders = experiment.hindsight.goal_render_every
 
     sensor = None if encoder is None else PixelSensor(encoder, experiment.cameras)
-    shuffle = training.shuffle_object_ids
-    # SMORL also chooses the object of an episode by this stream
-    ids = seeds.rng("codes") if shuffle or experiment.net.arch == "smorl" else None
-    features = experiment.state_features
-    observer = make_observer(experiment.net, env, ids, sensor, device, features, shuffle)
-    privileged = StateObserver(env.state_reader, env.num_envs, None) if method.privileged else None
+    observer, privileged = make_observers(experiment, env, sensor, method.privileged)
     keep_state = training.goal_augmentation > 0
     collector = Collector(env, observer, steps, privileged, renders, keep_state)
 

@@ -52,6 +52,8 @@ def _axes(experiment: Experiment) -> tuple[str, Axes] | None:
             colors=experiment.colors,
             finetune="finetune" in parts,
         )
+        if axes.method.startswith("td3") and axes.per_entity != (experiment.net.values != "pooled"):
+            axes = replace(axes, values=experiment.net.values)
         for encoder in dict.fromkeys(("", experiment.encoder)):  # the default of the task first
             axes = replace(axes, encoder=encoder)
             if make_experiment(task, axes).encoder == experiment.encoder:

@@ -17,7 +17,7 @@ from jostle.presets.words import TrainConfig, parse_words
 from jostle.pretraining import start as pretraining
 from jostle.pretraining.config import preset
 from jostle.runs.run_dir import RunDir
-from jostle.runs.trainer import Report, StopRequested, Trainer
+from jostle.runs.trainer import Report, StopRequested, Training
 from jostle.training.start import resume_run, start_run
 from jostle.zoo.agents import load_teacher
 from jostle.zoo.encoders import load_encoder
@@ -185,7 +185,7 @@ class TrainingQueue:
             return promote_encoder(job.name, run, self._log, self._zoo)
         return promote_agent(job.name, run, self._log, self._zoo, self._episodes)
 
-    def _open(self, job: Job, run: RunDir, report: Report) -> Trainer:
+    def _open(self, job: Job, run: RunDir, report: Report) -> Training:
         """Resume a job's run, or start it."""
         if not run.experiment.exists():
             return self._start(job, run, report)
@@ -194,7 +194,7 @@ class TrainingQueue:
             return pretraining.resume_run(run.path, report)
         return resume_run(run.path, report, load_teacher=load_teacher, notify=self._log)
 
-    def _start(self, job: Job, run: RunDir, report: Report) -> Trainer:
+    def _start(self, job: Job, run: RunDir, report: Report) -> Training:
         """Start a job's run, from the zoo's weights if there are any."""
         own = registry(self._zoo)
         config = job.train_config() if job.encoder is None else None
@@ -220,7 +220,7 @@ class TrainingQueue:
 
     def _start_pretraining(
         self, job: Job, run: RunDir, report: Report, weights: Path | None
-    ) -> Trainer:
+    ) -> Training:
         assert job.encoder is not None
         config = replace(preset(job.encoder, job.preset), data=job.data)
         config = replace(config, threads=self._threads or config.threads)

@@ -1,14 +1,13 @@
 """Start the training of an agent whose encoder, weights and teacher are given by name."""
 
 from jostle.presets.words import TrainConfig
-from jostle.runs.trainer import Report
-from jostle.training.agent_trainer import AgentTrainer
+from jostle.runs.trainer import Report, Training
 from jostle.training.start import start_run
 from jostle.zoo.agents import find_weights, load_teacher
 from jostle.zoo.encoders import check_cameras, load_encoder
 
 
-def start_training(config: TrainConfig, report: Report) -> AgentTrainer:
+def start_training(config: TrainConfig, report: Report) -> Training:
     """Start the run that the words of `jostle train` describe."""
     experiment = config.experiment
     if experiment.encoder:

@@ -14,23 +14,23 @@ from jostle.nets.token_set import TokenSet
 _BUCKET = 64
 """Least sets per bucket: smaller buckets cost more in calls than they save in width."""
 
-Pool = Callable[[TokenSet, TokenSet, Tensor | None, Tensor | None], Tensor]
-"""Features (C, B, F) of states, goals, action tokens (C, B, 1, E) and their positions (B, 1, 2)."""
+Network = Callable[[TokenSet, TokenSet, Tensor | None, Tensor | None], Tensor]
+"""Outputs (C, B, ...) for states, goals, action tokens (C, B, 1, E), their positions (B, 1, 2)."""
 
 
-def pool_in_buckets(
-    pool: Pool,
+def in_buckets(
+    network: Network,
     state: TokenSet,
     goal: TokenSet,
     action_token: Tensor | None,
     action_position: Tensor | None,
 ) -> Tensor:
-    """Apply `pool` to packed sets, bucket by bucket; returns features in the batch's order."""
+    """Apply `network` to packed sets, bucket by bucket; returns outputs in the batch's order."""
     parts = buckets(state)
     if len(parts) == 1:
-        return pool(packed(state), packed(goal), action_token, action_position)
-    pooled = [
-        pool(
+        return network(packed(state), packed(goal), action_token, action_position)
+    outputs = [
+        network(
             take(state, sets),
             take(goal, sets),
             None if action_token is None else action_token[:, sets],
@@ -38,7 +38,7 @@ def pool_in_buckets(
         )
         for sets in parts
     ]
-    return torch.cat(pooled, dim=1)[:, torch.cat(parts).argsort()]
+    return torch.cat(outputs, dim=1)[:, torch.cat(parts).argsort()]
 
 
 def buckets(tokens: TokenSet) -> list[Tensor]:
@@ -62,10 +62,11 @@ def packed(tokens: TokenSet) -> TokenSet:
         tokens.values.gather(1, order[..., None].expand(-1, -1, tokens.values.shape[2])),
         tokens.visible.gather(1, order),
         None if tokens.view is None else tokens.view.gather(1, order),
+        order if tokens.source is None else tokens.source.gather(1, order),
     )
 
 
 def take(tokens: TokenSet, sets: Tensor) -> TokenSet:
     """Select sets by index, packed."""
-    view = None if tokens.view is None else tokens.view[sets]
-    return packed(TokenSet(tokens.values[sets], tokens.visible[sets], view))
+    view, source = (None if x is None else x[sets] for x in (tokens.view, tokens.source))
+    return packed(TokenSet(tokens.values[sets], tokens.visible[sets], view, source))

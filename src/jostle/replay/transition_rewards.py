@@ -1,0 +1,109 @@
+"""Rewards of sampled transitions: one for all objects, or one per object."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from jostle.core.entities import Entities
+from jostle.core.errors import BadValueError
+from jostle.core.protocols import Reward
+from jostle.replay.batch import Potential, gather_entities, gather_steps
+from jostle.replay.episodes import Episodes
+from jostle.replay.hindsight import Index
+
+
+@dataclass(frozen=True)
+class RewardSpec:
+    """How transitions are rewarded."""
+
+    reward: Reward
+    """Reward of what is achieved against what is desired."""
+    gamma: float
+    """Discount per step."""
+    potential_baseline: bool = False
+    """Whether batches also hold the values of leaving everything as it is."""
+    per_object: bool = False
+    """Whether every object has a reward of its own."""
+
+
+class Goals(NamedTuple):
+    """Goals of a batch, as the actor sees them and as task coordinates."""
+
+    entities: Entities
+    coordinates: NDArray[np.float32]
+    """(B, N, w)."""
+
+
+class TransitionRewards:
+    """Rewards (B,) of sampled transitions, or (B, N) with a reward per object."""
+
+    def __init__(self, spec: RewardSpec, n_step: int) -> None:
+        """Add up the rewards of `n_step` steps."""
+        self._spec, self._n_step = spec, n_step
+
+    def n_step(
+        self, episodes: Episodes, episode: Index, step: Index, goals: Goals
+    ) -> tuple[NDArray[np.float32], Index]:
+        """Discounted rewards of the next n steps or those that are left, and how many (B,)."""
+        ahead = np.minimum(self._n_step, episodes.steps - step)
+        total = self._at(episodes, episode, step + 1, goals)
+        for k in range(1, self._n_step):
+            later = step + np.minimum(k + 1, ahead)
+            reward = self._at(episodes, episode, later, goals)
+            left = (k < ahead).reshape(-1, *(1,) * (reward.ndim - 1))  # (B,) or (B, 1)
+            total += np.where(left, np.float32(self._spec.gamma**k) * reward, np.float32(0.0))
+        return total, ahead
+
+    def discount(self, ahead: Index) -> NDArray[np.float32]:
+        """Factor (B,) on the value of the state so many steps ahead."""
+        return np.power(self._spec.gamma, ahead, dtype=np.float32)
+
+    def potential(
+        self, episodes: Episodes, episode: Index, ends: tuple[Index, Index], goals: Goals
+    ) -> Potential | None:
+        """The present reward forever after, at both ends, for a potential baseline."""
+        if not self._spec.potential_baseline:
+            return None
+        forever = np.float32(1 / (1 - self._spec.gamma))
+        rewards = (self._at(episodes, episode, end, goals) for end in ends)
+        return Potential(*(torch.from_numpy(reward * forever) for reward in rewards))
+
+    def present(
+        self, episodes: Episodes, episode: Index, step: Index, goals: Goals
+    ) -> Tensor | None:
+        """Which objects have a reward of their own, (B, N); None with one reward for all."""
+        if not self._spec.per_object:
+            return None
+        return torch.from_numpy(self._per_object(episodes, episode, step, goals)[1])
+
+    def _at(
+        self, episodes: Episodes, episode: Index, step: Index, goals: Goals
+    ) -> NDArray[np.float32]:
+        """Reward of being at a step."""
+        if self._spec.per_object:
+            return self._per_object(episodes, episode, step, goals)[0]
+        return self._spec.reward.total(*self._seen(episodes, episode, step, goals))
+
+    def _per_object(
+        self, episodes: Episodes, episode: Index, step: Index, goals: Goals
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Rewards of the objects and which of them count, (B, N) each."""
+        rewards = self._spec.reward.per_object(*self._seen(episodes, episode, step, goals))
+        if rewards is None:
+            raise BadValueError(
+                "Values per entity need a reward per object, and this reward has one number only. "
+                "Train with --values pooled."
+            )
+        return rewards
+
+    def _seen(
+        self, episodes: Episodes, episode: Index, step: Index, goals: Goals
+    ) -> tuple[Any, Any]:
+        """State and goal: the reward is shown only what it reads."""
+        if self._spec.reward.reads == "coordinates":
+            return gather_steps(episodes.achieved, episode, step), goals.coordinates
+        return gather_entities(episodes.actor.states, episode, step), goals.entities
