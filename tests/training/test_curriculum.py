@@ -12,6 +12,7 @@ from jostle.core.checkpoint import load  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.presets.axes import Axes  # noqa: E402
 from jostle.presets.experiments import make_experiment  # noqa: E402
+from jostle.reports.learning_curves import read_learning_curve  # noqa: E402
 from jostle.runs.run_dir import RunDir, critics_file  # noqa: E402
 from jostle.runs.trainer import StopRequested  # noqa: E402
 from jostle.training.curriculum import CurriculumTrainer, stages_of  # noqa: E402
@@ -57,7 +58,7 @@ def test_a_later_stage_starts_from_all_networks_of_the_one_before(tmp_path):
     first.run()
     trainer._skip_finished()
     second = trainer._open()
-    stage = RunDir(tmp_path / "run" / "stages" / "1")
+    stage = RunDir(tmp_path / "run").stage(1)
     carried = load(stage.best)[0] | load(critics_file(stage.best))[0]
     own = second.components.agent.state_dict()[0]
     assert {name.split(".")[0] for name in carried} >= {
@@ -83,6 +84,8 @@ def test_metrics_count_the_steps_of_all_stages(tmp_path):
         (1, 10), (1, 20), (2, 30), (2, 40), (3, 50), (3, 60),
     ]  # fmt: skip
     assert trainer.done
+    curve = read_learning_curve(RunDir(tmp_path / "run"))
+    assert [row["env_steps"] for row in curve] == [50, 60]
 
 
 @pytest.mark.parametrize("stop", [1, 3, 5])
@@ -119,7 +122,7 @@ def test_a_solved_stage_ends_early(tmp_path):
 
 def test_finished_stages_keep_their_weights_and_drop_their_replay_buffer(tmp_path):
     start_run(small(), tmp_path / "run", quiet).run()
-    stage = RunDir(tmp_path / "run" / "stages" / "1")
+    stage = RunDir(tmp_path / "run").stage(1)
     assert stage.best.is_file()
     assert stage.final.is_file()
     assert not stage.last.exists()

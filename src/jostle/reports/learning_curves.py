@@ -71,10 +71,26 @@ class SeedSummary(NamedTuple):
 
 
 def read_learning_curve(run: RunDir) -> list[dict[str, Any]]:
-    """Read the metric rows of a run that hold evaluation or validation results; may be empty."""
+    """Read the metric rows of a run that hold evaluation or validation results; may be empty.
+
+    Steps, updates and seconds of a curriculum count from its first stage.
+    """
     if not run.metrics.is_file() and not run.experiment.is_file():
         raise BadValueError(f"There are no metrics at {run.metrics}. Is it a run directory?")
-    return [row for row in run.rows() if any(style.panels[0][0] in row for style in _STYLES)]
+    before = _before(run)
+    return [
+        {**row, **{key: row[key] + before[key] for key in before if key in row}}
+        for row in run.rows()
+        if any(style.panels[0][0] in row for style in _STYLES)
+    ]
+
+
+def _before(run: RunDir) -> dict[str, float]:
+    """What the stages of a curriculum took before the last one, which the run itself holds."""
+    ends = [stage.rows()[-1] for stage in run.stages() if stage.rows()]
+    return {
+        key: sum(row.get(key, 0) for row in ends) for key in ("env_steps", "updates", "seconds")
+    }
 
 
 def summarize_seeds(curves: Sequence[tuple[Values, Values]]) -> SeedSummary | None:

@@ -69,6 +69,15 @@ class RunDir:
             "checkpoint: resume it with --resume."
         )
 
+    def stage(self, objects: int) -> "RunDir":
+        """The run of a stage of a curriculum, by its number of objects."""
+        return RunDir(self.path / "stages" / str(objects))
+
+    def stages(self) -> list["RunDir"]:
+        """The runs of the stages of a curriculum before the last one, which this run holds."""
+        folders = (self.path / "stages").glob("*")
+        return [RunDir(folder) for folder in sorted(folders, key=lambda path: int(path.name))]
+
     def lock(self) -> AbstractContextManager[None]:
         """Keep other processes from training this run."""
         return locked(self.path / ".lock")

@@ -41,7 +41,7 @@ def stages_of(experiment: Experiment, run: RunDir) -> list[Stage]:
         f"{numbers}.",
     )
     stages = [
-        Stage(_stage_experiment(experiment, index), RunDir(run.path / "stages" / str(number)))
+        Stage(_stage_experiment(experiment, index), run.stage(number))
         for index, number in enumerate(numbers)
     ]
     return [*stages, Stage(experiment, run)]
