@@ -12,7 +12,8 @@ from jostle.zoo.queue import Job, TrainingQueue, read_queue  # noqa: E402
 from jostle.zoo.registry import find_entry, registry  # noqa: E402
 
 TINY = (
-    "one-cube --batch-size 16 --num-envs 4 --env-steps 480 --replay-size 2000 --utd-ratio 0.1 "
+    "one-cube --method dagger --batch-size 16 --num-envs 4 --env-steps 480 --replay-size 2000 "
+    "--utd-ratio 0.1 "
     "--eval-every 2 --eval-episodes 4 --save-every 2 --threads 1"
 )
 

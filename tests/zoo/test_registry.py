@@ -13,7 +13,13 @@ from jostle.evaluation.evaluate import evaluate  # noqa: E402
 from jostle.evaluation.scores import digest, read_scores  # noqa: E402
 from jostle.training.components import make_env, make_policy  # noqa: E402
 from jostle.zoo.agents import load_zoo_agent  # noqa: E402
-from jostle.zoo.registry import agents, encoders, registry  # noqa: E402
+from jostle.zoo.registry import (  # noqa: E402
+    agents,
+    encoders,
+    learned_alone,
+    read_meta,
+    registry,
+)
 
 
 def load_with_env(name: str, num_envs: int):
@@ -76,3 +82,16 @@ def test_an_agent_of_three_cubes_generalizes_to_one():
     assert (
         evaluate(env, make_policy(agent, env), "three-cubes-state-dagger", 40).mean("success") > 0.8
     )
+
+
+def test_cards_say_on_top_who_learned_without_a_teacher():
+    alone = {name for name, entry in agents().items() if learned_alone(history_of(entry))}
+    assert {"three-cubes-state-td3", "one-cube-state-td3"} <= alone
+    for name, entry in agents().items():
+        first = entry.card.read_text().split("|---|---|\n")[1].splitlines()[0]
+        assert (first == "| teacher | none at any stage |") == (name in alone)
+
+
+def history_of(entry) -> list[dict]:
+    """The trainings of an agent's weights."""
+    return read_meta(entry.weights).get("history", [])

@@ -229,7 +229,10 @@ def test_a_queue_registers_in_the_users_zoo_and_checks_its_names_first(zoo, tmp_
     job = Job(name="three-cubes-state-dagger", train="one-cube", minutes=1, target=2.0)
     with pytest.raises(BadValueError, match="package has a model"):
         TrainingQueue([job], tmp_path / "runs", print)
-    words = "one-cube --num-envs 4 --env-steps 240 --eval-every 1 --eval-episodes 2 --threads 1"
+    words = (
+        "one-cube --method dagger --num-envs 4 --env-steps 240 --eval-every 1 --eval-episodes 2 "
+        "--threads 1"
+    )
     job = replace(job, name="queued", train=f"{words} --batch-size 8 --from one-cube-state")
     TrainingQueue([job], tmp_path / "runs", print, episodes=4).run_slice(job, minutes=0.0)
     assert list(registry(zoo)) == ["queued"]

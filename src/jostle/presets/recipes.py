@@ -3,7 +3,12 @@
 RECIPES = {
     # True state
     "one-cube-state-dagger": "one-cube --method dagger",
-    "one-cube-state-td3": "one-cube --method td3",
+    "one-cube-state-td3": (
+        "one-cube --values pooled --critic-arch mlp --no-potential-baseline "
+        "--self-imitation-weight 0 --no-reach-avoid-edge --no-skip-fallen-goals "
+        "--lr-decay-fraction 0"
+    ),
+    "three-cubes-state-td3": "three-cubes",
     "three-cubes-state-dagger": "three-cubes --method dagger",
     "mixed-goals-state-dagger": "mixed-goals --method dagger --from three-cubes-state-dagger",
     "small-table-state-td3": "small-table --method td3 --finetune --from three-cubes-state-dagger",
@@ -13,7 +18,9 @@ RECIPES = {
     # Images
     "one-cube-pixels-dagger": "one-cube --obs pixels",
     "one-cube-pixels-td3": "one-cube --obs pixels --method td3 --views 1",
-    "one-cube-pixels-td3-privileged": "one-cube --obs pixels --method td3-privileged",
+    "one-cube-pixels-td3-privileged": (
+        "one-cube --obs pixels --method td3-privileged --values pooled"
+    ),
     "three-cubes-pixels-dagger": "three-cubes --obs pixels --from one-cube-pixels-dagger",
     "three-cubes-pixels-dagger-colors": (
         "three-cubes --obs pixels --colors random --from three-cubes-pixels-dagger"

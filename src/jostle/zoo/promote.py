@@ -29,6 +29,7 @@ from jostle.zoo.registry import (
     describe_history,
     describe_methods,
     find_own,
+    learned_alone,
     registry,
     update_card,
     write_card,
@@ -110,6 +111,7 @@ def _register_run(name: str, run: RunDir, weights: Path, score: Evaluation, zoo:
     source = "pixels" if experiment.encoder else "true state"
     history = meta.get("history", [])
     facts = {
+        **({"teacher": "none at any stage"} if learned_alone(history) else {}),
         "task": f"{score.task}, {score.objects} objects, {source}",
         "method": describe_methods(history) or experiment.training.method,
         "network": _network(experiment),

@@ -209,7 +209,8 @@ class TrainingQueue:
         if weights is not None:  # keep the depth of the weights
             depth = read_meta(weights)["experiment"]["net"].get("num_layers", 1)
             net = replace(experiment.net, num_layers=max(depth, experiment.net.num_layers))
-            experiment = replace(experiment, net=net)
+            training = replace(experiment.training, curriculum=False)  # they have met all objects
+            experiment = replace(experiment, net=net, training=training)
         if self._threads:
             training = replace(experiment.training, threads=self._threads)
             experiment = replace(experiment, training=training)

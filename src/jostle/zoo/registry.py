@@ -12,6 +12,8 @@ from jostle.core.errors import BadValueError, UnknownNameError, require
 from jostle.zoo.folders import WEIGHTS_DIR as WEIGHTS_DIR
 from jostle.zoo.folders import is_package_zoo, user_zoo
 
+_ALONE = ("td3", "td3-privileged")
+"""Methods without a teacher."""
 _BESIDE = ("-critics", "-encoder")
 """How the names of second files of agents end."""
 
@@ -164,6 +166,11 @@ def _cell(value: object) -> str:
 def describe_methods(history: Sequence[dict[str, Any]]) -> str:
     """List the training methods of an agent's history in order, each once."""
     return ", then ".join(dict.fromkeys(stage["method"] for stage in history))
+
+
+def learned_alone(history: Sequence[dict[str, Any]]) -> bool:
+    """Whether no stage of an agent's history had a teacher or demonstrations."""
+    return bool(history) and all(stage.get("method") in _ALONE for stage in history)
 
 
 def describe_history(history: Sequence[dict[str, Any]]) -> str:
