@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from experiments import DAGGER, TD3, quiet, tiny, tiny_pixels  # noqa: E402
 from jostle.agents.weights import load_weights  # noqa: E402
 from jostle.core.checkpoint import CheckpointError, load  # noqa: E402
+from jostle.core.entities import Entities  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.presets.axes import Axes  # noqa: E402
 from jostle.runs.run_dir import critics_file  # noqa: E402
@@ -161,3 +162,28 @@ def test_critics_of_fixed_ids_are_not_carried_to_more_objects(tmp_path):
         start_run(more, tmp_path / "two", quiet, file, "all")
     assert not (tmp_path / "two").exists()
     start_run(more, tmp_path / "two", quiet, file, "actor")
+
+
+def test_a_carried_critic_gives_nearly_the_same_values_under_any_labels(tmp_path):
+    """Ids were drawn from all twelve while it learned, so it does not mind which it meets."""
+    experiment = tiny("three-cubes", horizon=20, env_steps=720, random_episodes=0)
+    weights = find_weights("three-cubes-state-td3")
+    trainer = start_run(experiment, tmp_path / "run", quiet, weights, "all")
+    trainer.iterate()
+    agent, batch = trainer.components.agent, trainer.components.sampler.sample(256)
+    ids = agent.spec.layout["object_id"]
+    order = torch.randperm(ids.stop - ids.start, generator=torch.Generator().manual_seed(0))
+
+    def relabel(entities):
+        values = entities.values.clone()
+        values[..., ids] = values[..., ids][..., order]
+        return Entities(values, entities.visible)
+
+    def values(change):
+        state, goal = (agent.normalizer(change(x)) for x in batch.actor[:2])
+        with torch.no_grad():
+            return agent.critics(state, goal, batch.action)  # (C, B, N)
+
+    before, after = values(lambda x: x), values(relabel)
+    assert not torch.equal(before, after), "else nothing is proved"
+    assert (before - after).square().mean() < 0.05 * before.var()

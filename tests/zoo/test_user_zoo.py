@@ -1,6 +1,7 @@
 """The user's own zoo: models are added to it, found and removed; the package's never changes."""
 
 import io
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -236,3 +237,21 @@ def test_a_queue_registers_in_the_users_zoo_and_checks_its_names_first(zoo, tmp_
     job = replace(job, name="queued", train=f"{words} --batch-size 8 --from one-cube-state")
     TrainingQueue([job], tmp_path / "runs", print, episodes=4).run_slice(job, minutes=0.0)
     assert list(registry(zoo)) == ["queued"]
+
+
+def test_critics_are_added_on_request_and_trainings_start_from_them(run, zoo, tmp_path):
+    command.run(["add", "mine", str(run), "--episodes", "4", "--critics"])
+    assert list(agents(zoo)) == ["mine"]
+    assert set(read_checksums(zoo)) == {"mine.safetensors", "mine-critics.safetensors"}
+    started = start_run(tiny(axes=DAGGER), tmp_path / "new", quiet, find_weights("mine"), "all")
+    assert started.components.agent.updates == 0
+    remove("mine", "--yes")
+    assert not list(zoo.glob("*.safetensors"))
+
+
+def test_missing_critics_are_named(run, zoo, tmp_path):
+    shutil.copytree(run, tmp_path / "actor-only")
+    (tmp_path / "actor-only/checkpoints/best-critics.safetensors").unlink()
+    with pytest.raises(BadValueError, match="no critics beside"):
+        command.run(["add", "mine", str(tmp_path / "actor-only"), "--episodes", "4", "--critics"])
+    assert not zoo.exists()

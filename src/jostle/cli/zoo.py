@@ -40,6 +40,8 @@ class ZooConfig:
     """Fixed episodes on which new and registered agents are compared."""
     final: bool = False
     """Add the final weights of an agent instead of those with the best evaluation."""
+    critics: bool = False
+    """Also add the critics and target networks, for trainings that start with --carry all."""
     eval_noise: float | None = None
     """Standard deviation of the evaluation noise of the added agent; that of its run by default."""
     levels: tuple[float, ...] = (0.0, 0.02, 0.04, 0.06)
@@ -108,7 +110,8 @@ def _add(config: ZooConfig) -> None:
         promote_encoder(config.name, run, print, zoo, config.probe)
     else:
         weights = run_weights(run, config.final, config.eval_noise)
-        promote_agent(config.name, run, print, zoo, config.episodes, weights)
+        critics = config.critics
+        promote_agent(config.name, run, print, zoo, config.episodes, weights, critics)
     print(f"zoo: {zoo}")
 
 

@@ -16,7 +16,7 @@ from jostle.evaluation.compare import compare
 from jostle.evaluation.evaluate import Evaluation
 from jostle.evaluation.scores import digest, write_scores
 from jostle.reports.learning_curves import plot_learning_curves, read_learning_curve
-from jostle.runs.run_dir import RunDir, encoder_file
+from jostle.runs.run_dir import RunDir, critics_file, encoder_file
 from jostle.training.components import evaluate_agent
 from jostle.training.experiment import Experiment, read_experiment
 from jostle.training.load import load_agent
@@ -45,11 +45,12 @@ def promote_agent(
     zoo: Path | None = None,
     episodes: int = 400,
     weights: Path | None = None,
+    critics: bool = False,
 ) -> float:
     """Register a run's weights as `name` if they are better than those the zoo has by that name.
 
     Both are evaluated on the same episodes. `weights` are the run's best ones by default, `zoo` is
-    the user's own.
+    the user's own. With `critics`, what else a training needs to start from them is added.
 
     Returns:
         The success rate of the better weights.
@@ -57,6 +58,8 @@ def promote_agent(
     zoo = zoo or user_zoo()
     check_new_name(name, zoo)
     weights = weights or run_weights(run)
+    if critics:
+        _find_critics(weights)
     new = _evaluate(weights, episodes, zoo)
     entry = registry(zoo).get(name)
     if entry is not None:
@@ -66,8 +69,28 @@ def promote_agent(
         if paired.only_first <= paired.only_second:
             return old.mean("success")
     _register_run(name, run, weights, new, zoo)
+    if critics:
+        add_critics(weights, zoo / f"{name}.safetensors")
     log(f"{name}: registered, success {new.mean('success'):.3f}")
     return new.mean("success")
+
+
+def add_critics(weights: Path, target: Path) -> None:
+    """Put the critics and target networks of some weights beside an agent of the zoo."""
+    source, copy = _find_critics(weights), critics_file(target)
+    part = copy.with_suffix(".part")
+    shutil.copyfile(source, part)
+    forget_checksum(copy)
+    part.replace(copy)
+    record_checksum(copy)
+
+
+def _find_critics(weights: Path) -> Path:
+    """The file of critics beside some weights."""
+    file = critics_file(weights)
+    if not file.is_file():
+        raise BadValueError(f"There are no critics beside {weights}: {file.name} is missing.")
+    return file
 
 
 def run_weights(run: RunDir, final: bool = False, eval_noise: float | None = None) -> Path:
