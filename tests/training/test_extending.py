@@ -1,6 +1,5 @@
 """Methods and rewards from outside the package: registered, trained, saved, resumed, refused."""
 
-import re
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -26,7 +25,6 @@ from jostle.core.protocols import Agent, Reward, Stateful  # noqa: E402
 from jostle.presets.axes import Axes  # noqa: E402
 from jostle.rewards.catalog import REWARDS  # noqa: E402
 from jostle.runs.trainer import StopRequested  # noqa: E402
-from jostle.training import methods  # noqa: E402
 from jostle.training.agent_trainer import AgentTrainer  # noqa: E402
 from jostle.training.components import observation_spec  # noqa: E402
 from jostle.training.dagger import imitation_errors  # noqa: E402
@@ -270,16 +268,6 @@ def test_the_methods_of_the_package_keep_the_contract_too(tmp_path):
     assert isinstance(agent, Agent)
     assert isinstance(agent, Stateful)
     assert isinstance(SparseReward(), Reward)
-
-
-def test_every_part_of_the_contract_of_agents_is_checked():
-    parts = {
-        name
-        for protocol in (Agent, Stateful)
-        for name in (*vars(protocol), *protocol.__annotations__)
-        if re.match(r"[a-z]", name)
-    }
-    assert parts == set(methods._AGENT_PARTS)
 
 
 def test_any_agent_that_can_be_fitted_to_labels_learns_by_dagger(tmp_path):
