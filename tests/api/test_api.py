@@ -18,7 +18,7 @@ from jostle.tasks.task import Task  # noqa: E402
 
 @pytest.fixture(scope="module")
 def state_agent():
-    return jostle.load_agent("three-cubes-state")
+    return jostle.load_agent("three-cubes-state-dagger")
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_more_objects_than_a_network_takes_are_named(arch, message, make_env, tm
 
 def test_evaluations_are_those_of_the_command_line(state_agent):
     result = jostle.evaluate(state_agent, episodes=4, num_envs=4)
-    again = jostle.evaluate("three-cubes-state", "three-cubes", episodes=4, num_envs=4)
+    again = jostle.evaluate("three-cubes-state-dagger", "three-cubes", episodes=4, num_envs=4)
     assert result.rows == again.rows
     assert len(result.rows) == 4
     assert result.interval[0] <= result.success <= result.interval[1]
