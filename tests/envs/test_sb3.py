@@ -123,10 +123,10 @@ def test_attributes_and_methods_of_single_environments():
     np.testing.assert_array_equal(images[1], vector.get_images()[2])
     assert vector.render().shape == (64, 128, 3)
     assert vector.env_method("num_fallen", indices=2) == [0]
-    vector.env_method("limit_objects", 2)
-    assert vector.env.episode_sampler.object_limit == 2
+    vector.env_method("set_fewer_fraction", 0.5)
+    assert vector.env.episode_sampler.fewer_fraction == 0.5
     with pytest.raises(BadValueError, match="shared by all 3"):
-        vector.env_method("limit_objects", 1, indices=[0])
+        vector.env_method("set_fewer_fraction", 0.2, indices=[0])
     with pytest.raises(BadValueError, match="on the vector itself"):
         vector.env_method("reset")
     assert vector.env_is_wrapped(Monitor, indices=[0, 1]) == [False, False]
