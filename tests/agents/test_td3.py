@@ -153,3 +153,26 @@ def test_self_imitation_copies_better_actions_and_no_others(better):
 def test_weights_of_imitation_are_not_negative(name):
     with pytest.raises(BadValueError, match=f"{name} must not be negative"):
         TD3Config(**{name: -1.0})
+
+
+def test_the_target_actor_can_act_and_is_saved_as_the_actor():
+    agent, plain = make_agent(act_with="target", tau=0.1), make_agent(tau=0.1)
+    for seed in range(6):
+        for learner in (agent, plain):
+            learner.update(random_batch(32, seed))
+    state, goal, _ = random_batch(8, 99).actor
+    with torch.no_grad():
+        target, current = agent.target_actor(state, goal), agent.actor(state, goal)
+    expected = agent.act(state, goal)
+    np.testing.assert_allclose(expected, target, atol=1e-5)
+    np.testing.assert_allclose(plain.act(state, goal), current, atol=1e-5)
+    assert (target - current).abs().max() > 1e-3, "the two actors differ"
+    torch.testing.assert_close(plain.target_actor.state_dict(), agent.target_actor.state_dict())
+
+    # Whoever loads the weights acts in the same way, whatever acts there
+    for act_with in ("actor", "target"):
+        loaded = make_agent(seed=3, act_with=act_with)
+        loaded.load_weights(agent.acting_tensors())
+        np.testing.assert_array_equal(loaded.act(state, goal), expected)
+    with pytest.raises(BadValueError, match="'actor' or 'target'"):
+        make_agent(act_with="mean")

@@ -32,6 +32,9 @@ class TD3Config:
     potential_baseline: bool = False
     """Whether critics predict the gain over leaving everything as it is, whose value the reward
     alone gives (potential-based shaping); off: the whole value (the paper)."""
+    act_with: Literal["actor", "target"] = "actor"
+    """Which network acts and is saved: the actor, or the target actor, a moving average of it
+    (Polyak averaging) that changes less from one evaluation to the next."""
     target_noise: float = 0.2
     """Standard deviation of the noise on target actions."""
     target_noise_clip: float = 0.5
@@ -60,6 +63,10 @@ class TD3Config:
         require(
             self.precision in ("full", "bf16"),
             f"precision is 'full' or 'bf16', not '{self.precision}'.",
+        )
+        require(
+            self.act_with in ("actor", "target"),
+            f"act_with is 'actor' or 'target', not '{self.act_with}'.",
         )
         require(self.policy_delay >= 1, f"policy_delay is at least 1, not {self.policy_delay}.")
 

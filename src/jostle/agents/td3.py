@@ -72,7 +72,8 @@ class TD3Agent(BaseAgent):
     def act(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
         """Choose actions without noise, (B, A)."""
         state, goal = (self.normalizer(x.to(self.device)) for x in (state, goal))
-        actions: NDArray[np.float32] = self.actor(state, goal).cpu().numpy()
+        actor = self.target_actor if self.config.act_with == "target" else self.actor
+        actions: NDArray[np.float32] = actor(state, goal).cpu().numpy()
         if not np.isfinite(actions).all():
             raise NotFiniteError("The actor outputs NaN. The last good checkpoint is kept.")
         return actions
@@ -189,8 +190,13 @@ class TD3Agent(BaseAgent):
             self._update_targets()
 
     def acting_tensors(self) -> dict[str, Tensor]:
-        """Actor and normalizer."""
-        return weights.net_tensors(self)
+        """The actor that acts, and the normalizer."""
+        tensors = weights.net_tensors(self)
+        if self.config.act_with == "target":
+            tensors |= {
+                f"actor.{name}": tensor for name, tensor in self.target_actor.state_dict().items()
+            }
+        return tensors
 
     def learning_tensors(self) -> dict[str, Tensor]:
         """Critics and target networks."""
