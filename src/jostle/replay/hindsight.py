@@ -58,7 +58,14 @@ def per_object(
     steps = future(np.repeat(step[:, None], count, axis=1), last[:, None], rng)  # (B, N)
     batch, objects = np.arange(len(step))[:, None], np.arange(count)
     positions = achieved[batch, steps, objects][..., :2]  # (B, N, 2)
+    overlapping = overlap(positions, min_separation)[:, None]
+    return np.where(overlapping, steps[:, :1], steps)
+
+
+def overlap(positions: NDArray[np.float32], min_separation: float) -> NDArray[np.bool_]:
+    """Whether any two of the goals (B, N, 2) of a sample are closer than this, (B,)."""
     distance = np.linalg.norm(positions[:, :, None] - positions[:, None], axis=-1)  # (B, N, N)
+    objects = np.arange(positions.shape[1])
     distance[:, objects, objects] = np.inf
-    overlapping = distance.min((1, 2)) < min_separation
-    return np.where(overlapping[:, None], steps[:, :1], steps)
+    close: NDArray[np.bool_] = distance.min((1, 2)) < min_separation
+    return close

@@ -8,11 +8,13 @@ from torch import Tensor
 
 from jostle.core.checkpoint import pack_rng, unpack_rng
 from jostle.core.entities import Entities
+from jostle.core.errors import require
 from jostle.core.protocols import GoalSpec
 from jostle.replay.batch import Batch, GoalTransition, gather_entities, gather_steps
 from jostle.replay.buffer import EpisodeBuffer
 from jostle.replay.config import HindsightConfig as HindsightConfig
 from jostle.replay.episodes import Episodes, Trajectory
+from jostle.replay.goal_sources import GoalSources, mix_sources
 from jostle.replay.hindsight import Index, future, future_render, last_step_on_table, per_object
 from jostle.replay.transition_rewards import Goals, RewardSpec, TransitionRewards
 
@@ -32,6 +34,11 @@ class HindsightSampler:
         critic_goal_spec: GoalSpec | None = None,
     ) -> None:
         """Sample from `buffer`; `critic_goal_spec` reads the goals of privileged critics."""
+        require(
+            not config.mixes_sources or not (goal_spec.shared or goal_spec.whole_sets),
+            "Goals of other episodes, and objects that stay, need a goal per object: they are for "
+            "positions of true state. Train without --other-episode-fraction and --stay-fraction.",
+        )
         self._buffer, self._goal_spec, self._critic_goal_spec = buffer, goal_spec, critic_goal_spec
         self._config, self.rng = config, rng
         self._rewards = TransitionRewards(reward_spec, config.n_step)
@@ -152,25 +159,36 @@ class HindsightSampler:
         else:
             goal_steps = np.repeat(future(step, last, self.rng)[:, None], count, axis=1)
 
+        # Episodes, (B, N): the sample's own, or others
+        sources = GoalSources(np.repeat(episode[:, None], count, axis=1), goal_steps)
+        if self._config.mixes_sources:
+            sources = self._mixed(episodes, sources, step)
+            goal_steps = sources.step
+
         # Objects whose coordinates are taken
-        rows, objects = episode[:, None], np.arange(count)
+        objects = np.arange(count)
         if spec.shared:
             chosen = self.rng.integers(0, count, len(step))[:, None]
             objects = np.broadcast_to(chosen, goal_steps.shape)
 
         # Coordinates and entities
-        desired = episodes.achieved[rows, goal_steps, objects]  # (B, N, w)
+        desired = episodes.achieved[sources.episode, goal_steps, objects]  # (B, N, w)
         others = 1 - spec.first_entity  # the gripper, at the first object's step
-        steps = np.concatenate((goal_steps[:, :others], goal_steps), axis=1)
-        sources = np.broadcast_to(1 + objects, goal_steps.shape)
-        sources = np.concatenate((np.zeros_like(sources[:, :others]), sources), axis=1)
+        rows, steps = (np.concatenate((x[:, :others], x), axis=1) for x in sources)
+        entity = np.broadcast_to(1 + objects, goal_steps.shape)
+        entity = np.concatenate((np.zeros_like(entity[:, :others]), entity), axis=1)
         states = episodes.actor.states.map(
-            lambda x: x[rows, steps, :, sources].swapaxes(1, 2)
+            lambda x: x[rows, steps, :, entity].swapaxes(1, 2)
         )  # (B, V, G, D)
         values = states.values * spec.columns
-        if spec.shared:  # the heading is another object's, the identity stays
+        if spec.shared or self._config.mixes_sources:  # the identity stays
             values = np.where(spec.coordinates > 0, values, episodes.actor.goal.values[episode])
         return Goals(Entities(values, states.visible), desired), goal_steps
+
+    def _mixed(self, episodes: Episodes, own: GoalSources, step: Index) -> GoalSources:
+        """Sources of which some are other episodes or the present step."""
+        last = self._last_goal_step(episodes, np.arange(len(episodes)))  # (E,)
+        return mix_sources(own, step, episodes.achieved, last, self._config, self.rng)
 
 
 def _transition(

@@ -194,6 +194,10 @@ class Experiment:
             "with --no-mean-opacity-mask.",
         )
         require(
+            self.training.method != "dagger" or self.td3.act_with == "actor",
+            "Imitation has no target actor to act with. Train without --act-with.",
+        )
+        require(
             not self.training.curriculum or len(self.curriculum.stage_objects) > 0,
             "A curriculum needs stages with fewer objects, such as --stage-objects 1 2.",
         )
