@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from jostle.core.errors import BadValueError, require
 from jostle.core.extras import explain
 from jostle.core.protocols import Policy
+from jostle.envs.vary_check import check_varied_episodes
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation import evaluate as evaluation
 from jostle.oracles.catalog import SCRIPTED
 from jostle.tasks.catalog import TASKS
+from jostle.tasks.vary import Vary, parse_vary
 
 if TYPE_CHECKING:  # trained agents need the extra 'train', policies of your own do not
     from jostle.api.agent import LoadedAgent
@@ -71,6 +73,7 @@ def evaluate(
     seed: int = 0,
     num_envs: int = 50,
     eval_noise: float | None = None,
+    vary: str | Sequence[str] | Vary | None = None,
     **env_kwargs: Any,
 ) -> EvaluationResult:
     """Evaluate an agent on the episodes with seeds `seed`, `seed + 1`, ...
@@ -83,8 +86,10 @@ def evaluate(
         seed: Seed of the first one.
         num_envs: Episodes that run at once.
         eval_noise: Standard deviation of the evaluation noise instead of a loaded agent's own.
+        vary: What differs from the task, as for `jostle evaluate --vary`: "mass=x20 light=0.7".
         env_kwargs: Options of the environment, such as `objects=6` or `colors="random"`.
     """
+    factors = parse_vary(vary)
     if isinstance(agent, str) and agent not in SCRIPTED:
         agent = _load(agent)
     if task is None:
@@ -95,11 +100,14 @@ def evaluate(
     needed = agent.env_kwargs if _is_loaded(agent) else {}
     _check_cameras(needed.get("cameras", ()), env_kwargs.get("cameras", ()))
     num_envs = min(num_envs, max(episodes, 1))
-    options = {**needed, **env_kwargs, "autoreset_mode": "Disabled"}
+    name = agent if isinstance(agent, str) else getattr(agent, "name", type(agent).__name__)
+    options = factors.env_kwargs({**needed, **env_kwargs, "autoreset_mode": "Disabled"}, name)
+    check_varied_episodes(factors, task, options, range(seed, seed + episodes))
     env = TabletopVectorEnv(num_envs, TASKS[task].name, **options)
     try:
         policy, name = _policy(agent, env, eval_noise)
-        return EvaluationResult(evaluation.evaluate(env, policy, name, episodes, seed))
+        result = evaluation.evaluate(env, policy, name, episodes, seed)
+        return EvaluationResult(replace(result, vary=str(factors)))
     finally:
         env.close()
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,11 @@ from gymnasium.utils.seeding import np_random
 from jostle.cli.bars import progress_bar
 from jostle.core.protocols import Policy
 from jostle.envs.options import split_options
+from jostle.envs.vary_check import check_varied_episodes
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.evaluate import Evaluation, episode_set, evaluate
 from jostle.tasks.catalog import TASKS
+from jostle.tasks.vary import NO_VARIATION, Vary
 from jostle.zoo.agents import load_policy, required_env_kwargs
 
 
@@ -28,6 +30,7 @@ class EvalJob:
     objects: int | tuple[int, int] | None = None
     seed: int = 0
     colors: str = "fixed"
+    vary: Vary = NO_VARIATION
 
     def make_env(self, **options: Any) -> TabletopVectorEnv:
         """Build the task's environments; `options` are those the agent needs."""
@@ -37,16 +40,24 @@ class EvalJob:
             objects=self.objects,
             colors=self.colors,
             autoreset_mode="Disabled",
-            **options,
+            **self.vary.env_kwargs(options, self.agent),
         )
+
+    def check(self) -> None:
+        """Refuse variations that are impossible in any of the episodes."""
+        seeds = range(self.seed, self.seed + self.episodes)
+        check_varied_episodes(self.vary, self.task, self._env_kwargs(), seeds)
 
     def episode_set(self) -> str:
         """Content hash of the episodes, sampled without simulating them."""
-        kwargs = {"objects": self.objects, "colors": self.colors}
-        options, task_options = split_options(kwargs | required_env_kwargs(self.agent))
+        options, task_options = split_options(self._env_kwargs())
         sampler = options.episode_sampler(TASKS[self.task].name, task_options)
         seeds = range(self.seed, self.seed + self.episodes)
         return episode_set(sampler.sample(np_random(seed)[0]).digest for seed in seeds)
+
+    def _env_kwargs(self) -> dict[str, Any]:
+        options = self.vary.env_kwargs(required_env_kwargs(self.agent), self.agent)
+        return {"objects": self.objects, "colors": self.colors, **options}
 
 
 def evaluate_with_bar(job: EvalJob, eval_noise: float | None = None) -> Evaluation:
@@ -55,7 +66,8 @@ def evaluate_with_bar(job: EvalJob, eval_noise: float | None = None) -> Evaluati
     try:
         policy = load_policy(job.agent, env, eval_noise)
         label = job.agent + ("" if eval_noise is None else f" (noise {eval_noise:g})")
-        return evaluate_policy(env, policy, label, job.episodes, job.seed)
+        result = evaluate_policy(env, policy, label, job.episodes, job.seed)
+        return replace(result, vary=str(job.vary))
     finally:
         env.close()
 
@@ -79,5 +91,7 @@ def write_results(out: Path, page: str, evaluations: Sequence[Evaluation]) -> No
     with out.with_suffix(".jsonl").open("w") as file:
         for result in evaluations:
             head = {"task": result.task, "agent": result.agent, "objects": result.objects}
+            if result.vary:
+                head["vary"] = result.vary
             for row in result.rows():
                 file.write(json.dumps({**head, **row}) + "\n")

@@ -16,6 +16,7 @@ from jostle.evaluation.compare import compare
 from jostle.evaluation.evaluate import Evaluation
 from jostle.reports.tables import evaluation_table
 from jostle.tasks.catalog import TASKS
+from jostle.tasks.vary import parse_vary
 from jostle.zoo.agents import check_agent_name, has_eval_noise, own_task
 
 _SUITE = (
@@ -40,6 +41,10 @@ class EvaluateConfig:
     """Number of objects; the task's own number by default."""
     colors: Literal["fixed", "random"] = "fixed"
     """Colors of the objects: the task's own, or sampled from six in each episode."""
+    vary: tuple[str, ...] = ()
+    """What differs from the task: factors such as shape=star mass=x20 size=1.5x1.5 friction=0.5
+    table=0.4x0.5 color=held-out camera.front.x=+0.05 light=0.7 light_angle=30 drop_camera=side;
+    docs/tasks.md lists them."""
     episodes: int = 200
     """Episodes per row."""
     seed: int = 0
@@ -66,6 +71,7 @@ class EvaluateConfig:
         check_int("seed", self.seed, 0)
         if self.objects is not None:
             check_int("objects", self.objects, 1)
+        parse_vary(self.vary)
         for std in self.eval_noise:
             check_number("eval_noise", std, low=0)
 
@@ -76,10 +82,12 @@ def run(argv: list[str]) -> None:
     if config.out is not None:
         check_output(config.out.with_suffix(".md"))
     jobs = _jobs(config)
+    for job in jobs:
+        job.check()
     _check_rows(config, jobs)
     evaluators, notes = _evaluators(config)
     results: list[Evaluation] = []
-    head = f"Made by `jostle evaluate {' '.join(argv)}`.\n\n"
+    head = f"# Evaluation\n\nMade by `jostle evaluate {' '.join(argv)}`.\n\n"
 
     # One row per job and evaluator; what is done is kept
     try:
@@ -122,6 +130,7 @@ def _jobs(config: EvaluateConfig) -> list[EvalJob]:
             seed=config.seed,
             num_envs=config.num_envs,
             colors=config.colors,
+            vary=parse_vary(config.vary),
         )
         for (task, objects), agents in tasks.items()
         for agent in agents

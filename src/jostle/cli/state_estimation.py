@@ -1,6 +1,7 @@
 """`jostle evaluate --state-estimator`: state agents on positions estimated from frames."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class EstimatedStateEvaluator:
             f"{job.task}, {job.agent}: objects {_describe(objects)}, {1 - log.detection_rate:.1%} "
             f"of them undetected and kept at their last position; goals {_describe(goals)}.\n"
         )
-        return result
+        return replace(result, vary=str(job.vary))
 
     def _env_options(self) -> dict[str, Any]:
         """Environment options for frames like those that the estimator was fitted on."""

@@ -1,5 +1,6 @@
 """`jostle video`: one episode of an agent as a video and a contact sheet."""
 
+import re
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from jostle.core.catalog import Catalog
 from jostle.core.checks import check_int, check_output
 from jostle.core.errors import BadValueError, require
 from jostle.core.protocols import Policy
+from jostle.envs.vary_check import check_varied_episodes
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.reports.video import (
     Frame,
@@ -25,6 +27,7 @@ from jostle.reports.video import (
 )
 from jostle.rollout.recording import Recording, VideoRenderer, record
 from jostle.rollout.rollout import Step
+from jostle.tasks.vary import parse_vary
 from jostle.zoo.agents import load_policy, required_env_kwargs
 
 if TYPE_CHECKING:  # needs the extra 'train', videos of scripted policies do not
@@ -51,6 +54,9 @@ class VideoConfig:
     """Agent: oracle, random, a name of the zoo, a run directory or a weights file."""
     objects: int | None = None
     """Number of objects; the task's own number by default."""
+    vary: tuple[str, ...] = ()
+    """What differs from the task: factors such as shape=star mass=x20 color=held-out light=0.7;
+    docs/tasks.md lists them."""
     seed: int = 0
     """Seed of the episode."""
     steps: int | None = None
@@ -70,6 +76,7 @@ class VideoConfig:
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
+        parse_vary(self.vary)
         check_int("seed", self.seed, 0)
         check_int("fps", self.fps, 1)
         check_int("size", self.size, 8)
@@ -92,10 +99,11 @@ def make_video(config: VideoConfig) -> tuple[Path, Path, Recording]:
     _ = OVERLAYS[config.overlay]
     check_packages(video=config.format == "mp4")
     check_output(config.out, folder=True)
-    env = TabletopVectorEnv(
-        1, config.task, objects=config.objects, autoreset_mode="Disabled",
-        **required_env_kwargs(config.agent),
-    )  # fmt: skip
+    vary = parse_vary(config.vary)
+    options = vary.env_kwargs(required_env_kwargs(config.agent), config.agent)
+    options["objects"] = config.objects
+    check_varied_episodes(vary, config.task, options, [config.seed])
+    env = TabletopVectorEnv(1, config.task, autoreset_mode="Disabled", **options)
     # Episode
     steps = 25 * env.episode_sampler.max_objects if config.steps is None else config.steps
     with closing(env), closing(VideoRenderer(env, config.size, config.shadows)) as renderer:
@@ -111,6 +119,8 @@ def make_video(config: VideoConfig) -> tuple[Path, Path, Recording]:
             recording = record(env, policy, steps, config.seed, renderer, on_step)[0]
     # Layout
     stem = f"{config.task}-{Path(config.agent).stem}-{config.seed}"
+    if vary:
+        stem += "-" + re.sub(r"[^\w.+]+", "-", str(vary))
     if overlay is None:
         frames = _frames(recording)
     else:

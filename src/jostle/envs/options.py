@@ -12,7 +12,8 @@ from jostle.core.errors import UnknownNameError, require
 from jostle.scene.spec import CameraSpec, TableSpec
 from jostle.tasks.catalog import configure_task
 from jostle.tasks.episode_sampler import PAPER_PALETTE, EpisodeSampler, make_episode_sampler
-from jostle.tasks.variations import Table, parse_variations
+from jostle.tasks.variations import Table
+from jostle.tasks.vary import read_variations
 
 ObsType = Literal["state", "pixels", "both"]
 
@@ -34,7 +35,8 @@ class EnvOptions:
     palette: Sequence[Any] = PAPER_PALETTE
     """Colors from which random ones are sampled."""
     variation: Any = None
-    """Domain randomization: one or several values of `jostle.tasks.variations`."""
+    """Domain randomization: one or several values of `jostle.tasks.variations`, or text such as
+    "mass=x20 light=0.7"."""
     shadows: bool = False
     """Whether images show shadows."""
     max_episode_steps: int | None = None
@@ -102,7 +104,7 @@ class EnvOptions:
             palette=self.palette,
             cameras=self.cameras,
             shadows=self.shadows,
-            variations=parse_variations(self.variation),
+            variations=read_variations(self.variation),
         )
 
     def horizon(self, sampler: EpisodeSampler) -> int:

@@ -31,7 +31,7 @@ class TabletopEnv(gym.Env[Observation, NDArray[np.float32]]):
 
     @property
     def episode(self) -> EpisodeSpec:
-        """The running episode; `reset(options={"episode": ...})` starts it again."""
+        """The running episode, which `reset` starts again if it gets it as the option `episode`."""
         return self.vector.episodes[0]
 
     def reset(

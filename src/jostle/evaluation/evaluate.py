@@ -53,6 +53,8 @@ class Evaluation:
     """What `distances` measure."""
     mujoco: str = mujoco.__version__
     """Version of the simulator: results of different versions may differ."""
+    vary: str = ""
+    """How the episodes were varied, as text; empty for those of the task itself."""
 
     @property
     def digest(self) -> str:
@@ -78,6 +80,7 @@ class Evaluation:
             {"yaw_error_histogram": yaw_error_histogram(distances)} if self.kind == "yaw" else {}
         )
         return {
+            **({"vary": self.vary} if self.vary else {}),
             "task": self.task,
             "agent": self.agent,
             "objects": self.objects,

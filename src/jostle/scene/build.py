@@ -12,12 +12,11 @@ from jostle.scene.arm import GRIP, JOINTS, RESET_POSE, RETRACTED_POSE, add_arm
 from jostle.scene.controller import ACTION_SECONDS, Workspace, add_controller
 from jostle.scene.furniture import add_furniture, add_lights
 from jostle.scene.robot import robot_base
-from jostle.scene.shapes import SHAPES
+from jostle.scene.shapes import DENSITY, SHAPES
 from jostle.scene.spec import ObjectSpec, SceneSpec, TableSpec
 
 SUBSTEPS = 40
 """Physics steps per action."""
-_DENSITY = 1000.0
 _PARKED_Z = -2.0
 _NO_COLLISION = 8
 """Contact bit that no other geom has: a geom without any bit would change the data layout."""
@@ -128,7 +127,7 @@ def _add_object(spec: mujoco.MjSpec, slot: int, obj: ObjectSpec, parts: int) -> 
     )
     body.add_freejoint(name=f"object{slot}")
     volumes = [float(np.prod(box.size)) for box in shape.boxes]
-    density = obj.mass * _DENSITY * (1 - shape.shared / sum(volumes))
+    density = obj.mass * DENSITY * (1 - shape.shared / sum(volumes))
     lift = _BALANCE_OFFSET if parts > 1 and shape.balanced else 0
     for number in range(parts):
         used = number < len(shape.boxes)

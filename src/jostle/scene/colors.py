@@ -23,6 +23,12 @@ COLORS: Catalog[RGB] = Catalog(
     },
 )
 
+COLOR_SETS: Catalog[tuple[str, ...]] = Catalog(
+    "color set",
+    {"palette": tuple(COLORS)[:6], "held-out": tuple(COLORS)[6:]},
+)
+"""`palette`: the colors that agents and encoders of the zoo are trained on; `held-out`: others."""
+
 
 def parse_color(color: str | Sequence[float]) -> RGB:
     """Turn a name or an RGB triple in [0, 1] into a color."""

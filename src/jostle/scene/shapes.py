@@ -38,6 +38,8 @@ class ObjectShape:
         return all(box.center == (0.0, 0.0) for box in self.boxes)
 
 
+DENSITY = 1000.0
+"""Density of an object whose mass factor is 1, in kg/m³."""
 _CORNER = CUBE_SIDE / math.sqrt(2)
 _T = 0.03
 _STAR = 0.03
@@ -74,3 +76,10 @@ def rest_height(obj: ObjectSpec) -> float:
 def spacing(obj: ObjectSpec) -> float:
     """Radius around the object's center that stays free when objects are placed."""
     return SHAPES[obj.shape].spacing * max(1.0, *obj.scale)
+
+
+def default_mass(obj: ObjectSpec) -> float:
+    """Mass in kilograms of an object of this shape and size with a mass factor of 1."""
+    shape = SHAPES[obj.shape]
+    volume = sum(math.prod(box.size) for box in shape.boxes) - shape.shared
+    return DENSITY * volume * obj.scale[0] * obj.scale[1]
