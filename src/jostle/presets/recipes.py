@@ -9,6 +9,10 @@ RECIPES = {
         "--lr-decay-fraction 0"
     ),
     "three-cubes-state-td3": "three-cubes",
+    "three-cubes-state-td3-long": (
+        "three-cubes --no-curriculum --strategy per-object --env-steps 62720 "
+        "--from three-cubes-state-td3 --carry all"
+    ),
     "three-cubes-state-dagger": "three-cubes --method dagger",
     "mixed-goals-state-dagger": "mixed-goals --method dagger --from three-cubes-state-dagger",
     "small-table-state-td3": "small-table --method td3 --finetune --from three-cubes-state-dagger",
