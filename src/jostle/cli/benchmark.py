@@ -10,12 +10,14 @@ import tyro
 
 from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar, write_results
 from jostle.core.checks import check_int, check_output
-from jostle.core.errors import BadValueError
+from jostle.core.errors import BadValueError, JostleError
 from jostle.evaluation.evaluate import Evaluation
 from jostle.evaluation.scores import cache_key, digest, read_scores, write_scores
 from jostle.oracles.catalog import SCRIPTED
 from jostle.reports import scaling, yaw_errors
+from jostle.reports.seeds import over_seeds
 from jostle.reports.tables import study_table, training_list
+from jostle.tasks.vary import parse_vary
 from jostle.zoo.agents import find_weights_file, training_history
 from jostle.zoo.registry import agents, describe_history, resolve_name
 
@@ -35,17 +37,22 @@ class Row:
     """Number of objects; the task's own number by default."""
     colors: str = "fixed"
     """Colors of the objects: fixed, or random."""
+    vary: str = ""
+    """What differs from the task, as for `jostle evaluate --vary`: "mass=x20 light=0.7"."""
     episodes: int | None = None
     """Number of episodes; that of the command by default."""
     paper: str = ""
     """Result in the paper."""
     target: str = ""
     """Result aimed at."""
+    training: str = ""
+    """Name that rows of several seeds of one training share: the page has their mean as well."""
     queued: str = ""
     """Name of the training that will make the agent; without it, a missing agent is an error."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
+        parse_vary(self.vary)
         if self.episodes is not None:
             check_int("episodes", self.episodes, 1)
 
@@ -85,12 +92,15 @@ def run(argv: list[str]) -> None:
     cache = _zoo_scores() | stored if config.cache else {}
     results: Results = []
     evaluations: list[Evaluation] = []
-    for row in rows:
-        agent = _locate(row.agent, config.runs)
-        if row.queued and not _exists(agent):
+    jobs = [_job(row, config) for row in rows]
+    for row, job in zip(rows, jobs, strict=True):
+        if row.vary and _exists(job.agent):
+            job.check()
+    for row, job in zip(rows, jobs, strict=True):
+        if row.queued and not _exists(job.agent):
             results.append(_stored_result(row, stored.values()) or {**vars(row), "pending": True})
             continue
-        results.append(_result(row, agent, config, cache, evaluations))
+        results.append(_result(row, job, cache, evaluations))
         if cache_file is not None:  # after each row: an interruption loses at most one
             stored[cache_key(results[-1])] = results[-1]
             write_scores(cache_file, stored.values())
@@ -103,31 +113,39 @@ def run(argv: list[str]) -> None:
         print(f"written: {config.out.with_suffix('.md')}, {config.out.with_suffix('.jsonl')}")
 
 
-def _result(
-    row: Row, agent: str, config: BenchmarkConfig, cache: Cache, evaluations: list[Evaluation]
-) -> dict[str, Any]:
-    """Result of one row, from the cache if it is there; new evaluations are appended."""
-    job = EvalJob(
-        agent=agent,
+def _job(row: Row, config: BenchmarkConfig) -> EvalJob:
+    """The evaluation of one row."""
+    return EvalJob(
+        agent=_locate(row.agent, config.runs),
         task=row.task,
         objects=row.objects,
         episodes=row.episodes or config.episodes,
         num_envs=config.num_envs,
         colors=row.colors,
+        vary=parse_vary(row.vary),
     )
+
+
+def _result(row: Row, job: EvalJob, cache: Cache, evaluations: list[Evaluation]) -> dict[str, Any]:
+    """Result of one row, from the cache if it is there; new evaluations are appended."""
     identity = _identity(row, job)
     scores = cache.get(cache_key(identity))
     if scores is None:
         evaluations.append(evaluate_with_bar(job))
         scores = evaluations[-1].summary()
-    trained = "scripted" if agent in SCRIPTED else describe_history(training_history(agent))
-    return {**scores, **identity, "paper": row.paper, "target": row.target, "trained": trained}
+    scores = {name: value for name, value in scores.items() if name != "vary"}
+    scripted = job.agent in SCRIPTED
+    trained = "scripted" if scripted else describe_history(training_history(job.agent))
+    scores = {**scores, **identity, "trained": trained}
+    return {**scores, "paper": row.paper, "target": row.target, "training": row.training}
 
 
 def _page(title: str, notes: str, results: Results, argv: list[str], out: Path | None) -> str:
     """The Markdown page: tables, plots and notes."""
-    text = f"# {title}\n\nMade by `jostle benchmark {' '.join(argv)}`.\n\n{study_table(results)}"
+    text = f"# {title}\n\nMade by `jostle benchmark {' '.join(argv)}`.\n\n"
+    text += f"{over_seeds(results)}{study_table(results)}"
     text += f"\nHow each agent was trained:\n\n{training_list(results)}"
+    results = [row for row in results if not row.get("vary")]  # plots are of the tasks themselves
     plot = "average return against the number of cubes"
     text += _section(scaling.describe, scaling.plot_scaling, results, out, "by-cubes", plot)
     plot = "yaw errors"
@@ -182,11 +200,12 @@ def _exists(agent: str) -> bool:
 
 def _stored_result(row: Row, stored: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
     """Earlier result of an agent whose weights are gone."""
-    wanted = (row.agent, row.task, row.objects, row.colors)
+    wanted = (row.agent, row.task, row.objects, row.colors, str(parse_vary(row.vary)))
     for result in stored:
         name, task = result["agent"], result["task"]
-        if (name, task, result["requested_objects"], result["colors"]) == wanted:
-            return {**result, "paper": row.paper, "target": row.target}
+        vary = result.get("vary", "")
+        if (name, task, result["requested_objects"], result["colors"], vary) == wanted:
+            return {**result, "paper": row.paper, "target": row.target, "training": row.training}
     return None
 
 
@@ -199,6 +218,7 @@ def _identity(row: Row, job: EvalJob) -> dict[str, Any]:
         "task": row.task,
         "requested_objects": row.objects,
         "colors": row.colors,
+        **({"vary": str(job.vary)} if job.vary else {}),
         "episodes": job.episodes,
         "episode_set": job.episode_set(),
     }
@@ -210,5 +230,7 @@ def read_study(path: Path) -> tuple[str, str, list[Row]]:
         study: dict[str, Any] = tomllib.loads(path.read_text())
         rows = [Row(**row) for row in study["row"]]
         return study["title"], study.get("notes", ""), rows
+    except JostleError as error:
+        raise BadValueError(f"{path}: {error}") from error
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
         raise BadValueError(f"{path} is not a study: {error}.") from error

@@ -12,14 +12,14 @@ def evaluation_table(rows: Sequence[dict[str, Any]]) -> str:
     )  # fmt: skip
     lines = [
         (
-            row["task"], row["objects"], row["agent"], row["episodes"], row["steps"],
+            task_title(row), row["objects"], row["agent"], row["episodes"], row["steps"],
             _success(row), f"{row['success_fraction']:.3f}", f"{row['average_distance']:.4f}",
             f"{row['maximum_distance']:.4f}", f"{row['average_return']:.3f}",
             f"{row['fallen']:.3f}",
         )
         for row in rows
     ]  # fmt: skip
-    return _markdown(header, lines)
+    return markdown_table(header, lines)
 
 
 def study_table(rows: Sequence[dict[str, Any]]) -> str:
@@ -31,7 +31,7 @@ def study_table(rows: Sequence[dict[str, Any]]) -> str:
     )  # fmt: skip
     lines: list[tuple[Any, ...]] = []
     for row in rows:
-        task = row["task"] + (" (random colors)" if row.get("colors") == "random" else "")
+        task = task_title(row)
         if row.get("pending"):  # not trained yet
             objects = row["objects"] if row["objects"] is not None else ""
             lines.append((
@@ -46,7 +46,7 @@ def study_table(rows: Sequence[dict[str, Any]]) -> str:
                 _optional(row.get("median_distance")), f"{row['fallen']:.3f}", row["episodes"],
                 row["episode_set"],
             ))  # fmt: skip
-    return _markdown(header, lines)
+    return markdown_table(header, lines)
 
 
 def training_list(rows: Sequence[dict[str, Any]]) -> str:
@@ -58,10 +58,18 @@ def training_list(rows: Sequence[dict[str, Any]]) -> str:
     return "".join(f"- `{agent}`: {how}\n" for agent, how in trained.items())
 
 
-def _markdown(header: Sequence[str], lines: Sequence[Sequence[Any]]) -> str:
+def markdown_table(header: Sequence[str], lines: Sequence[Sequence[Any]]) -> str:
+    """A table in Markdown."""
     rule = "|" + "---|" * len(header)
     rows = ["| " + " | ".join(str(cell) for cell in line) + " |" for line in (header, *lines)]
     return "\n".join((rows[0], rule, *rows[1:])) + "\n"
+
+
+def task_title(row: dict[str, Any]) -> str:
+    """Name of the task, and what differs from it."""
+    colors = "random colors" if row.get("colors") == "random" else ""
+    changes = [change for change in (colors, row.get("vary")) if change]
+    return row["task"] + (f" ({', '.join(changes)})" if changes else "")
 
 
 def _success(row: dict[str, Any]) -> str:
