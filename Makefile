@@ -45,8 +45,11 @@ golden: $(VENV)/.installed gl
 	GOLDEN_BITS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/golden
 	OMP_NUM_THREADS=1 $(BIN)/python tests/golden/zoo.py
 
+# Images first, then the site in build/site; a warning is an error.
 docs: $(VENV)/.installed gl
 	$(BIN)/jostle docs --out docs
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/site
+	@echo "build/site/index.html"
 
 clean:
 	rm -rf $(VENV) demo build src/*.egg-info

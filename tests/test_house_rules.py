@@ -12,7 +12,13 @@ from jostle.tasks.catalog import TASKS
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src/jostle").rglob("*.py"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+GENERATED = ROOT / "docs/reference/generated"
+"""Pages that building the site writes; they are not always there."""
+PAGES = [
+    page
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    if GENERATED not in page.parents
+]
 
 
 def test_no_file_is_longer_than_three_hundred_lines():
@@ -116,16 +122,44 @@ def registries_are_restored(monkeypatch):
         gymnasium.registry.pop(name)
 
 
-def test_python_examples_in_the_docs_run(tmp_path, monkeypatch, registries_are_restored):
+def python_blocks(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+PAGES_WITH_EXAMPLES = [page for page in PAGES if python_blocks(page)]
+
+
+def test_readme_tutorials_and_most_pages_of_the_docs_have_examples():
+    named = {page.relative_to(ROOT).as_posix() for page in PAGES_WITH_EXAMPLES}
+    tutorials = (ROOT / "docs/tutorials").glob("*.md")
+    assert {"README.md", "docs/api.md", "docs/tour.md", "docs/start/quickstart.md"} <= named
+    assert {page.relative_to(ROOT).as_posix() for page in tutorials} <= named
+
+
+@pytest.mark.parametrize(
+    "page", PAGES_WITH_EXAMPLES, ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_python_examples_in_the_docs_run(page, tmp_path, monkeypatch, registries_are_restored):
     monkeypatch.chdir(tmp_path)
-    blocks = 0
-    for page in PAGES:
-        for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
-            if "stable_baselines3" in block and find_spec("stable_baselines3") is None:
-                continue  # its own tests say that the extra is missing
-            exec(compile(block, str(page), "exec"), {"__name__": "example"})
-            blocks += 1
-    assert blocks >= 3
+    for block in python_blocks(page):
+        if "stable_baselines3" in block and find_spec("stable_baselines3") is None:
+            continue  # its own tests say that the extra is missing
+        exec(compile(block, str(page), "exec"), {"__name__": "example"})
+
+
+def test_training_commands_of_the_guides_are_understood():
+    from jostle.presets.words import parse_words
+
+    guides = [page for page in PAGES if page.parent.name in ("start", "tutorials", "howto")]
+    commands = [
+        line.replace("$seed", "1").replace('"$SEED"', "1").replace("--quiet", "").split()
+        for page in (ROOT / "README.md", *guides)
+        for line in re.findall(r"^ *(?:\w+=\d )?jostle train ([^\n#&]*)", page.read_text(), re.M)
+    ]
+    assert len(commands) > 10
+    for words in commands:
+        if "--resume" not in words:
+            assert parse_words(words).experiment.name
 
 
 OLD_WORDS = """

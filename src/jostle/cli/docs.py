@@ -8,6 +8,7 @@ import tyro
 from jostle.cli.bars import progress_bar
 from jostle.core.checks import check_int, check_output
 from jostle.envs.vector import TabletopVectorEnv
+from jostle.reports.architecture import draw_architecture
 from jostle.reports.video import Frame, contact_sheet, hstack, save_image, with_title
 from jostle.tasks.catalog import TASKS
 
@@ -37,7 +38,8 @@ def run(argv: list[str]) -> None:
     config = tyro.cli(DocsConfig, prog="jostle docs", args=argv)
     folder = config.out / "pictures"
     check_output(folder, folder=True)
-    paths = [save_image(suite_sheet(config.seed), folder / "tasks.png")]
+    paths = [draw_architecture(folder / "architecture.png")]
+    paths.append(save_image(suite_sheet(config.seed), folder / "tasks.png"))
     with progress_bar(len(_SHOWN), "task") as bar:
         for name, objects in _SHOWN:
             start, goal = render_episode(name, objects, 320, config.seed)
