@@ -206,6 +206,10 @@ class TD3Agent(BaseAgent):
         """Load all networks that the tensors hold; with `grow`, new layers change nothing yet."""
         weights.load_weights(self, tensors, grow=grow)
 
+    def load_critics(self, tensors: dict[str, Tensor]) -> None:
+        """Load critics, their target networks and their normalizer; the actor stays as it is."""
+        weights.load_weights(self, tensors, weights.critic_nets(self, actor=False))
+
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Networks, optimizers, noise and counters."""
         return weights.state_dict(self), {"updates": self.updates}
