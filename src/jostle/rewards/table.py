@@ -1,0 +1,87 @@
+"""The table reward: how far the objects that images show are from those of the goal images.
+
+Reads objects that were found in images (`jostle.core.found_objects`), never true state. A goal
+object is matched with an object of its color; of several, the nearest on the table, one to one.
+Shapes: M objects of a state, G of a goal, W columns.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.core.entities import POSITION, Entities, EntityLayout
+from jostle.core.errors import NotFiniteError, require
+from jostle.core.found_objects import feature_gaps
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class TableReward:
+    """Dense reward of objects found in images, in the scale of the true one."""
+
+    layout: EntityLayout
+    """Columns of objects (`jostle.core.found_objects`)."""
+    same_color: float
+    """Squared distance of features below which two objects look alike."""
+    scale: float
+    """Distance in whose units the reward is given, in meters."""
+    farthest: float
+    """Distance of a goal object that was never seen, in meters."""
+    reads: ClassVar[Literal["coordinates", "entities", "objects"]] = "objects"
+
+    def __post_init__(self) -> None:
+        """Refuse values without meaning."""
+        for name in ("same_color", "scale", "farthest"):
+            require(getattr(self, name) > 0, f"{name} must be positive, not {getattr(self, name)}.")
+
+    @property
+    def minimum(self) -> float:
+        """Least reward of an object in one step."""
+        return -2.0 * self.farthest / self.scale
+
+    def per_object(self, state: Entities, goal: Entities) -> tuple[Floats, NDArray[np.bool_]]:
+        """Reward of each goal object and which rows are goal objects, (B, G) each."""
+        distance = self.distances(state, goal)
+        return distance * np.float32(-2.0 / self.scale), goal.visible[:, 0]
+
+    def total(self, state: Entities, goal: Entities) -> Floats:
+        """Mean reward of the goal objects, (B,); the least reward if the goal shows none."""
+        rewards, present = self.per_object(state, goal)
+        count = present.sum(-1)
+        mean = (rewards * present).sum(-1) / np.maximum(count, 1)
+        total: Floats = np.where(count > 0, mean, self.minimum).astype(np.float32)
+        return total
+
+    def reached(self, state: Entities, goal: Entities, radius: float) -> NDArray[np.bool_]:
+        """Whether every goal object lies within a radius of its goal, (B,): success by images."""
+        near = (self.distances(state, goal) < radius) | ~goal.visible[:, 0]
+        reached: NDArray[np.bool_] = near.all(-1) & goal.visible[:, 0].any(-1)
+        return reached
+
+    def distances(self, state: Entities, goal: Entities) -> Floats:
+        """Distance (B, G) of each goal object to its match, `farthest` without one; 0 for padding.
+
+        `state` is (B, 1, M, W), `goal` (B, 1, G, W).
+        """
+        objects, goals = state.values[:, 0], goal.values[:, 0]
+        if not (np.isfinite(objects).all() and np.isfinite(goals).all()):
+            raise NotFiniteError("Objects found in images are NaN or infinite: check the encoder.")
+        alike = feature_gaps(goals, objects, self.layout) < self.same_color  # (B, G, M)
+        alike &= state.visible[:, 0][:, None, :] & goal.visible[:, 0][:, :, None]
+        gap = goals[:, :, None, self.layout[POSITION]] - objects[:, None, :, self.layout[POSITION]]
+        distance = np.linalg.norm(gap, axis=-1)  # (B, G, M)
+        cost = np.where(alike, distance, np.inf)
+        matched = np.full(goal.visible[:, 0].shape, self.farthest, np.float32)  # (B, G)
+        rows = np.arange(len(cost))
+        for _ in range(int(alike.any(-1).sum(-1).max(initial=0))):  # the nearest pair first
+            best = cost.reshape(len(cost), -1).argmin(1)
+            target, match = np.divmod(best, cost.shape[2])
+            found = np.isfinite(cost[rows, target, match])
+            closest = np.minimum(cost[rows[found], target[found], match[found]], self.farthest)
+            matched[rows[found], target[found]] = closest
+            cost[rows[found], target[found]] = np.inf
+            cost[rows[found], :, match[found]] = np.inf
+        return matched * goal.visible[:, 0]
