@@ -10,6 +10,7 @@ from jostle.core.entities import POSITION, Entities
 from jostle.core.errors import BadValueError
 from jostle.core.found_objects import SEEN
 from jostle.rollout.object_tracks import ObjectTracker
+from jostle.scene.spec import CUBE_SIDE
 
 RED, GREEN, BLUE, YELLOW = COLORS
 
@@ -71,6 +72,12 @@ def test_an_object_that_looks_different_when_half_hidden_is_not_a_new_one():
     half = follow.track(particles([(dirty, (0.11, 0.0))], []))
     assert half.visible.sum() == 1
     np.testing.assert_allclose(places(half, follow.layout), [[0.11, 0]], atol=1e-6)
+
+
+def test_cubes_that_touch_are_two_objects():
+    follow = tracker()
+    touching = [(RED, (0.1, 0.0)), (GREEN, (0.1, CUBE_SIDE))]
+    assert follow.objects(particles(touching, touching)).visible.sum() == 2
 
 
 def test_later_steps_change_nothing_of_earlier_ones():

@@ -19,6 +19,8 @@ MAX_OBJECTS = 16
 """Rows for objects; the tasks have at most 12."""
 _SAME_PLACE = CUBE_SIDE / 2
 """Meters within which particles of one color are one object."""
+_HALF_HIDDEN = 0.8 * CUBE_SIDE
+"""Meters within which something that looks different is a known object, not one beside it."""
 _FEATURE_RATE = 0.2
 """How fast the remembered looks of an object follow the seen ones."""
 
@@ -101,7 +103,7 @@ class ObjectTracker:
             place = groups[group, position]
             apart = np.linalg.norm(tracks[:, position] - place, axis=1)
             slot = int(np.where(used, apart, np.inf).argmin())
-            if used[slot] and apart[slot] < CUBE_SIDE:
+            if used[slot] and apart[slot] < _HALF_HIDDEN:
                 self._add_looks(tracks[slot], groups[group])
                 if not tracks[slot, seen]:
                     tracks[slot, position], tracks[slot, seen] = place, 1
