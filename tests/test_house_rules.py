@@ -112,9 +112,10 @@ def registries_are_restored(monkeypatch):
 
     from jostle.encoders.catalog import ENCODERS
     from jostle.rewards.catalog import REWARDS
+    from jostle.scene.shapes import SHAPES
     from jostle.training.methods import METHODS
 
-    for registry in (TASKS, ENCODERS, METHODS, REWARDS):
+    for registry in (TASKS, SHAPES, ENCODERS, METHODS, REWARDS):
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))
     known = set(gymnasium.registry)
     yield
