@@ -23,17 +23,20 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 myst_update_mathjax = False
-exclude_patterns = ["pictures", "results/curves"]
+exclude_patterns = ["pictures", "results/curves", "static"]
 default_role = "literal"
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
-suppress_warnings = ["myst.xref_missing_download"]
+# Patterns at the end of tables of contents add pages that are not listed above; often none.
+suppress_warnings = ["myst.xref_missing_download", "toc.empty_glob"]
 
 html_theme = "furo"
 html_title = "jostle"
 html_theme_options = {"navigation_with_keys": True}
 html_show_sphinx = False
 html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 
 
@@ -50,7 +53,10 @@ def _block_math(self: HTML5Translator, node: nodes.math_block) -> None:
 
 def setup(app: Sphinx) -> None:
     """Write the generated pages, and render equations as MathML, which needs no scripts."""
+    from notebook_page import write_notebook_page
     from write_reference import write_reference
 
-    write_reference(Path(__file__).parent / "reference" / "generated")
+    docs = Path(__file__).parent
+    write_reference(docs / "reference" / "generated")
+    write_notebook_page(docs / "tutorials" / "notebook.ipynb", docs / "reference" / "generated")
     app.add_html_math_renderer("mathml", (_inline_math, None), (_block_math, None))

@@ -30,7 +30,7 @@ def test_every_part_of_the_profiler_is_explained():
 @pytest.mark.parametrize("key", [*COUNTERS, *AGENT_KEYS, *EVALUATION_KEYS, *ENCODER_KEYS])
 def test_every_explained_key_is_in_the_code(key):
     name = key.removeprefix("train_")
-    assert any(re.search(rf'\b{name}\b', text) for text in TEXTS.values())
+    assert any(re.search(rf"\b{name}\b", text) for text in TEXTS.values())
     assert explain_key(key)
 
 
