@@ -1,30 +1,39 @@
-"""Writes the reference pages of the documentation from the code: tasks, commands, config fields.
+"""Writes the reference pages of the documentation from the code.
 
 Usage: python scripts/write_reference.py FOLDER
 """
 
 import ast
+import contextlib
 import inspect
+import io
 import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, Field, fields
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from jostle.cli.main import COMMANDS
+from reference_files import files_page
+from reference_metrics import metrics_page
+
+from jostle.cli.main import COMMANDS, main
 from jostle.tasks.catalog import TASKS
 from jostle.tasks.task import Task
 
 _MORE_HELP = {
-    "train": (["train", "--help"], ["train", "three-cubes", "--help"]),
-    "pretrain": (["pretrain", "--help"], ["pretrain", "dlp", "--help"]),
-}
+    "train": (
+        ["train", "--help"], ["train", "three-cubes", "--help"],
+        ["train", "--resume", "RUN", "--help"],
+    ),
+    "pretrain": (
+        ["pretrain", "--help"], ["pretrain", "dlp", "--help"], ["pretrain", "slots", "--help"],
+        ["pretrain", "vae", "--help"], ["pretrain", "--resume", "RUN", "--help"],
+    ),
+}  # fmt: skip
 """Commands whose help depends on more words."""
 
 
@@ -137,36 +146,42 @@ def _task_row(task: Task) -> str:
 
 def commands_page() -> str:
     """The help of every command."""
-    words = [_MORE_HELP.get(name, ([name, "--help"],)) for name in COMMANDS]
-    flat = [help_words for group in words for help_words in group]
-    with ThreadPoolExecutor(2) as pool:
-        texts = dict(zip(map(tuple, flat), pool.map(_help, flat), strict=True))
     lines = ["# Command line", "", "Generated from the help of each command. Every command takes"]
     lines[-1] += " `--quiet`: no progress, only results."
-    for (name, summary), group in zip(COMMANDS.items(), words, strict=True):
+    for name, summary in COMMANDS.items():
         lines += ["", f"## jostle {name}", "", f"{summary}."]
-        for help_words in group:
-            shown = texts[tuple(help_words)].strip("\n")
-            lines += ["", "```text", f"$ jostle {' '.join(help_words)}", shown, "```"]
+        for words in _MORE_HELP.get(name, ([name, "--help"],)):
+            lines += ["", "```text", f"$ jostle {' '.join(words)}", help_of(words), "```"]
     return "\n".join(lines) + "\n"
 
 
-def _help(words: list[str]) -> str:
-    plain = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-    code = "from jostle.cli.main import main; main()"
-    answer = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False,
-        env={**os.environ, **plain},
-    )  # fmt: skip
-    if answer.returncode:
-        raise SystemExit(f"jostle {' '.join(words)} failed:\n{answer.stderr}")
-    return "\n".join(line.rstrip() for line in answer.stdout.splitlines())
+def help_of(words: list[str]) -> str:
+    """What a command prints about itself, in lines that fit on a page of the site."""
+    plain = {"COLUMNS": "88", "NO_COLOR": "1", "TERM": "dumb"}
+    before, argv, shown = {name: os.environ.get(name) for name in plain}, sys.argv, io.StringIO()
+    os.environ.update(plain)
+    sys.argv = ["jostle", *words]
+    try:
+        with contextlib.redirect_stdout(shown):
+            main()
+    except SystemExit as done:
+        if done.code:
+            raise RuntimeError(f"jostle {' '.join(words)} failed.") from done
+    finally:
+        sys.argv = argv
+        for name, value in before.items():
+            os.environ.pop(name)
+            os.environ.update({} if value is None else {name: value})
+    return "\n".join(line.rstrip() for line in shown.getvalue().strip("\n").splitlines())
 
 
 def write_reference(folder: Path) -> None:
     """Write all pages, those that changed."""
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {"tasks": tasks_page(), "commands": commands_page(), "config": config_page()}
+    pages = {
+        "tasks": tasks_page(), "commands": commands_page(), "config": config_page(),
+        "metrics": metrics_page(), "files": files_page(field_docs),
+    }  # fmt: skip
     for name, text in pages.items():
         path = folder / f"{name}.md"
         if not path.exists() or path.read_text() != text:

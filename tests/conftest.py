@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jostle.core.log_keys import explain_key
 from jostle.envs.vector import TabletopVectorEnv
+from jostle.runs.run_dir import RunDir
 
 os.environ["JOSTLE_ZOO"] = str(Path(__file__).parent / "no-zoo")  # tests see no models of the user
 
@@ -31,6 +33,22 @@ def environments_are_closed(monkeypatch):
     yield
     for env in list(opened):
         env.close()
+
+
+@pytest.fixture(autouse=True)
+def logged_keys_are_explained(monkeypatch, request):
+    """Fail a test in which a training logs a key without an entry in jostle.core.log_keys."""
+    unexplained: set[str] = set()
+    log = RunDir.log
+
+    def check(self, row):
+        unexplained.update(key for key in row if explain_key(key) is None)
+        log(self, row)
+
+    monkeypatch.setattr(RunDir, "log", check)
+    yield
+    if request.node.get_closest_marker("own_log_keys") is None:
+        assert not unexplained, f"explain in src/jostle/core/log_keys.py: {sorted(unexplained)}"
 
 
 @pytest.fixture

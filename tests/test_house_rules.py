@@ -43,6 +43,13 @@ def test_every_path_and_link_in_the_docs_exists(page):
         assert (ROOT / path).exists(), f"{page.name} names {path}"
 
 
+def test_every_test_that_the_docs_name_exists():
+    named = {name for page in PAGES for name in re.findall(r"`(test_\w+)`", page.read_text())}
+    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert len(named) > 20
+    assert sorted(name for name in named if f"def {name}(" not in tests) == []
+
+
 STEPPING = {
     "cli/doctor.py": ["env"],  # tries the Gymnasium interface
     "rollout/collector.py": ["self.env"],  # training
@@ -112,9 +119,10 @@ def registries_are_restored(monkeypatch):
 
     from jostle.encoders.catalog import ENCODERS
     from jostle.rewards.catalog import REWARDS
+    from jostle.scene.shapes import SHAPES
     from jostle.training.methods import METHODS
 
-    for registry in (TASKS, ENCODERS, METHODS, REWARDS):
+    for registry in (TASKS, SHAPES, ENCODERS, METHODS, REWARDS):
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))
     known = set(gymnasium.registry)
     yield

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -70,3 +71,43 @@ def test_the_reference_has_every_field_and_command(site):
 
 def test_the_readme_has_at_most_a_hundred_lines():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 100
+
+
+def test_every_internal_link_leads_somewhere(site):
+    pages = {page: page.read_text() for page in site.rglob("*.html")}
+    anchors = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in pages.items()}
+    links = 0
+    for page, text in pages.items():
+        if "results/encoders" in page.as_posix() and "furo" not in text:
+            continue  # a report of the probe, not a page of the site
+        for link in re.findall(r'<(?:a|img)\b[^>]*?\b(?:href|src)="([^"]*)"', text):
+            if re.match(r"[a-z]+:", link):
+                continue  # elsewhere, or within the page as data
+            path, _, anchor = unquote(link).partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), f"{page.relative_to(site)} links to {link}"
+            if anchor and target in anchors:
+                assert anchor in anchors[target], f"{page.relative_to(site)} links to {link}"
+            links += 1
+    assert links > 5000
+
+
+def test_the_reference_explains_every_key_of_the_log(site):
+    from jostle.core import log_keys
+
+    text = (site / "reference/generated/metrics.html").read_text()
+    for name in ("COUNTERS", "AGENT_KEYS", "ENCODER_KEYS", "TIME_KEYS", "RESULT_KEYS"):
+        for key in getattr(log_keys, name):
+            assert f">{key}<" in text, key
+
+
+def test_every_flag_is_in_the_reference(site):
+    from jostle.agents.config import TD3Config
+    from jostle.encoders.slot_config import SlotConfig
+    from jostle.replay.config import HindsightConfig
+    from jostle.training.experiment import TrainingConfig
+
+    text = (site / "reference/generated/commands.html").read_text()
+    for cls in (TD3Config, HindsightConfig, TrainingConfig, SlotConfig):
+        for field in dataclasses.fields(cls):
+            assert f"--{field.name.replace('_', '-')}" in text, field.name

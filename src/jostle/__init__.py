@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jostle.api.register import register_encoder as register_encoder
     from jostle.api.register import register_method as register_method
     from jostle.api.register import register_reward as register_reward
+    from jostle.api.register import register_shape as register_shape
     from jostle.api.register import register_task as register_task
     from jostle.api.train import TrainedRun as TrainedRun
     from jostle.api.train import train as train
@@ -32,6 +33,7 @@ _LAZY = {
     "LoadedAgent": "agent", "load_agent": "agent", "EvaluationResult": "evaluate",
     "evaluate": "evaluate", "TrainedRun": "train", "train": "train", "register_task": "register",
     "register_encoder": "register", "register_method": "register", "register_reward": "register",
+    "register_shape": "register",
 }  # fmt: skip
 """Names of the Python interface, and the modules of `jostle.api` that define them."""
 __all__ = ["__version__", *_LAZY]

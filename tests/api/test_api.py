@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 import jostle  # noqa: E402
 from jostle.core.errors import BadValueError, UnknownNameError  # noqa: E402
+from jostle.scene.shapes import SHAPES, Box, ObjectShape  # noqa: E402
 from jostle.tasks.catalog import TASKS  # noqa: E402
 from jostle.tasks.task import Task  # noqa: E402
 
@@ -215,6 +216,24 @@ def test_a_registered_task_is_known_everywhere():
         gymnasium.registry.pop("jostle/NearGoals-v0")
     with pytest.raises(BadValueError, match="a str"):
         jostle.register_task("NearGoals")
+
+
+def test_a_registered_shape_is_pushed_like_any_other():
+    bar = ObjectShape((Box((0.03, 0.06, 0.03)),), height=0.03, spacing=0.04)
+    try:
+        jostle.register_shape("bar", bar)
+        result = jostle.evaluate("oracle", "OneCube", episodes=2, num_envs=2, vary="shape=bar")
+        assert result.summary["vary"] == "shape=bar"
+        with pytest.raises(BadValueError, match="already"):
+            jostle.register_shape("bar", bar)
+    finally:
+        SHAPES._entries.pop("bar", None)
+    with pytest.raises(BadValueError, match="union of boxes"):
+        jostle.register_shape("bar", "cube")
+    with pytest.raises(BadValueError, match="as high as the shape"):
+        ObjectShape((Box((0.03, 0.03, 0.03)), Box((0.03, 0.03, 0.02))), 0.03, 0.04)
+    with pytest.raises(BadValueError, match="at least one box"):
+        ObjectShape((), 0.03, 0.04)
 
 
 def test_an_encoder_that_breaks_its_contract_is_refused():

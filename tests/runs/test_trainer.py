@@ -14,6 +14,8 @@ from jostle.core.seeding import SeedTree  # noqa: E402
 from jostle.runs.run_dir import RunDir  # noqa: E402
 from jostle.runs.trainer import Schedule, StopRequested, Trainer  # noqa: E402
 
+pytestmark = pytest.mark.own_log_keys
+
 
 class RandomWalk:
     """A number that moves at random: the only part of the toy training."""

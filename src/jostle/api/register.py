@@ -1,10 +1,11 @@
-"""Tasks, encoders, methods and rewards of your own."""
+"""Tasks, shapes, encoders, methods and rewards of your own."""
 
 from typing import TYPE_CHECKING
 
 from jostle.core.errors import BadValueError
 from jostle.envs.register import register_all
 from jostle.rewards.catalog import REWARDS, MakeReward
+from jostle.scene.shapes import SHAPES, ObjectShape
 from jostle.tasks.catalog import TASKS
 from jostle.tasks.task import Task
 
@@ -22,6 +23,16 @@ def register_task(task: Task) -> None:
         )
     TASKS.register(task.name, task)
     register_all()
+
+
+def register_shape(name: str, shape: ObjectShape) -> None:
+    """Add a shape of objects: tasks, `Shape("NAME")` and `--vary shape=NAME` know it."""
+    if not isinstance(shape, ObjectShape):
+        raise BadValueError(
+            f"A shape is a jostle.scene.shapes.ObjectShape, a union of boxes; this is a "
+            f"{type(shape).__name__}."
+        )
+    SHAPES.register(name, shape)
 
 
 def register_encoder(kind: str, spec: "EncoderSpec") -> None:

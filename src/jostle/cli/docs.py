@@ -6,7 +6,9 @@ from pathlib import Path
 import tyro
 
 from jostle.cli.bars import progress_bar
+from jostle.cli.docs_figures import draw_concepts
 from jostle.core.checks import check_int, check_output
+from jostle.core.extras import require_packages
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.reports.architecture import draw_architecture
 from jostle.reports.video import Frame, contact_sheet, hstack, save_image, with_title
@@ -38,7 +40,9 @@ def run(argv: list[str]) -> None:
     config = tyro.cli(DocsConfig, prog="jostle docs", args=argv)
     folder = config.out / "pictures"
     check_output(folder, folder=True)
+    require_packages("Rendering the images of the documentation", "matplotlib", "torch")
     paths = [draw_architecture(folder / "architecture.png")]
+    paths += draw_concepts(folder / "concepts", config.seed)
     paths.append(save_image(suite_sheet(config.seed), folder / "tasks.png"))
     with progress_bar(len(_SHOWN), "task") as bar:
         for name, objects in _SHOWN:

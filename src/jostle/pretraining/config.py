@@ -123,7 +123,7 @@ def preset(kind: str, size: str) -> Pretraining[EncoderConfig]:
     """The pretraining of an encoder in a size; it only lacks frames."""
     model = ENCODERS[kind].presets[size]
     return Pretraining(
-        name=f"{kind}-{size}", kind=kind, preset=size, model=model, **_PRESETS[kind, size]
+        name=f"{kind}-{size}", kind=kind, preset=size, model=model, **_PRESETS.get((kind, size), {})
     )
 
 

@@ -1,27 +1,36 @@
 """A drawing of the architecture: from frames to actions, and what learning adds to it."""
 
 from pathlib import Path
-from typing import Any
 
-_SIMULATED, _ENTITIES, _NETWORK, _LEARNED = "#dbe7f4", "#e3f0dd", "#fbe9cf", "#eee3f3"
-"""Colors of the boxes: environments, entities, networks, learning."""
+from jostle.reports.diagrams import (
+    ENTITIES,
+    LEARNED,
+    NETWORK,
+    SIMULATED,
+    Box,
+    blank_figure,
+    draw_arrow,
+    draw_box,
+    save_figure,
+)
 
-_Box = tuple[str, str, float, float, float, float, str]
-"""Title, text below it, left, bottom, width and height, color."""
-_BOXES: tuple[_Box, ...] = (
-    ("Environment", "MuJoCo, several\ncameras, goal images", 0.1, 2.3, 1.9, 1.2, _SIMULATED),
-    ("Encoder, frozen", "deep latent particles,\nslots or a vector", 2.6, 3.1, 1.9, 1.0, _ENTITIES),
-    ("True state", "gripper and objects,\neach with an id", 2.6, 1.7, 1.9, 1.0, _ENTITIES),
-    ("Entities", "a set per view, mask;\nstates and goals", 5.1, 2.3, 1.9, 1.2, _ENTITIES),
-    (
+_BOXES: tuple[Box, ...] = (
+    Box("Environment", "MuJoCo, several\ncameras, goal images", 0.1, 2.3, 1.9, 1.2, SIMULATED),
+    Box(
+        "Encoder, frozen", "deep latent particles,\nslots or a vector",
+        2.6, 3.1, 1.9, 1.0, ENTITIES,
+    ),
+    Box("True state", "gripper and objects,\neach with an id", 2.6, 1.7, 1.9, 1.0, ENTITIES),
+    Box("Entities", "a set per view, mask;\nstates and goals", 5.1, 2.3, 1.9, 1.2, ENTITIES),
+    Box(
         "Transformer (EIT)",
         "self-attention\ncross-attention to goals\nself-attention\n(actor and critics: one each)",
-        7.6, 2.05, 2.7, 1.7, _NETWORK,
+        7.6, 2.05, 2.7, 1.7, NETWORK,
     ),
-    ("Actor", "pools its tokens:\nan action", 10.9, 3.1, 1.7, 1.0, _NETWORK),
-    ("Critics", "action as an entity:\nset or object values", 10.9, 1.7, 1.7, 1.0, _NETWORK),
-    ("Replay buffer", "episodes; later states\nas goals (HER)", 5.1, 0.15, 2.2, 0.95, _LEARNED),
-    ("Update", "TD3, or imitation of a\nteacher (DAgger)", 8.1, 0.15, 2.2, 0.95, _LEARNED),
+    Box("Actor", "pools its tokens:\nan action", 10.9, 3.1, 1.7, 1.0, NETWORK),
+    Box("Critics", "action as an entity:\nset or object values", 10.9, 1.7, 1.7, 1.0, NETWORK),
+    Box("Replay buffer", "episodes; later states\nas goals (HER)", 5.1, 0.15, 2.2, 0.95, LEARNED),
+    Box("Update", "TD3, or imitation of a\nteacher (DAgger)", 8.1, 0.15, 2.2, 0.95, LEARNED),
 )  # fmt: skip
 _ARROWS: tuple[tuple[tuple[float, float], ...], ...] = (
     ((2.0, 3.1), (2.3, 3.1), (2.3, 3.6), (2.6, 3.6)),
@@ -42,45 +51,11 @@ _NOTES = ((6.4, 4.65, "action"), (6.35, 1.6, "episodes"), (10.4, 0.72, "gradient
 
 def draw_architecture(out: Path) -> Path:
     """Draw the architecture as an image file."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12.7, 5.0))
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set(xlim=(0, 12.7), ylim=(0, 5.0), aspect="equal")
-    axes.axis("off")
+    figure, axes = blank_figure(12.7, 5.0)
     for corners in _ARROWS:
-        _arrow(axes, corners)
+        draw_arrow(axes, corners)
     for box in _BOXES:
-        _box(axes, box)
+        draw_box(axes, box)
     for x, y, text in _NOTES:
         axes.text(x, y, text, fontsize=11, color="#444444", style="italic")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=100, facecolor="white", metadata={"Software": None})
-    return out
-
-
-def _box(axes: Any, box: _Box) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    title, text, left, bottom, width, height, color = box
-    style = "round,pad=0,rounding_size=0.08"
-    axes.add_patch(
-        FancyBboxPatch(
-            (left, bottom), width, height, boxstyle=style, facecolor=color, edgecolor="#555555"
-        )
-    )
-    center, top = left + width / 2, bottom + height
-    axes.text(center, top - 0.12, title, ha="center", va="top", fontsize=12, weight="bold")
-    middle = bottom + (height - 0.34) / 2
-    axes.text(center, middle, text, ha="center", va="center", fontsize=10.5, linespacing=1.3)
-
-
-def _arrow(axes: Any, corners: tuple[tuple[float, float], ...]) -> None:
-    """A line around corners with a head at its end."""
-    xs, ys = zip(*corners[:-1], strict=True)
-    axes.plot(xs, ys, color="#555555", linewidth=1.4, solid_joinstyle="round")
-    axes.annotate(
-        "", xy=corners[-1], xytext=corners[-2],
-        arrowprops={"arrowstyle": "-|>", "color": "#555555", "linewidth": 1.4, "shrinkA": 0,
-                    "shrinkB": 0},
-    )  # fmt: skip
+    return save_figure(figure, out)

@@ -3,7 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from jostle.core.catalog import Catalog
+from jostle.core.catalog import Registry
+from jostle.core.errors import require
 from jostle.scene.spec import CUBE_SIDE, ObjectSpec
 
 
@@ -32,6 +33,15 @@ class ObjectShape:
     shared: float = 0.0
     """Volume counted twice where boxes overlap, in m³."""
 
+    def __post_init__(self) -> None:
+        """Refuse shapes without boxes, and boxes of other heights, which would not lie flat."""
+        require(len(self.boxes) > 0, "A shape has at least one box.")
+        heights = sorted({box.size[2] for box in self.boxes})
+        require(
+            heights == [self.height],
+            f"All boxes of a shape are as high as the shape, {self.height} m, not {heights}.",
+        )
+
     @property
     def balanced(self) -> bool:
         """Whether its center of mass is its origin."""
@@ -46,7 +56,7 @@ _STAR = 0.03
 # Two equal squares, one rotated by 45 degrees, intersect in a regular octagon.
 _OCTAGON = 2 * (math.sqrt(2) - 1) * _STAR**2
 
-SHAPES: Catalog[ObjectShape] = Catalog(
+SHAPES: Registry[ObjectShape] = Registry(
     "shape",
     {
         "cube": ObjectShape((Box((CUBE_SIDE, CUBE_SIDE, CUBE_SIDE)),), CUBE_SIDE, _CORNER),
