@@ -82,7 +82,7 @@ def test_point_14_seeds_of_one_experiment_become_a_line_with_a_band(plot, tmp_pa
     code, output, _ = plot("push-0", "other-0", "push-1", "push-2")
     assert (code, output) == (0, "plot: curves.png\n")
     ((figure, dpi),) = drawn
-    assert dpi >= 150
+    assert dpi >= 200
     assert labels(figure) == ["push (mean of 3 seeds, band: min to max)", "other-0"]
     for axes in figure.axes:
         line = lines(axes)["push (mean of 3 seeds, band: min to max)"]

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from jostle.reports.plot_style import save_figure
+
 _SIMULATED, _ENTITIES, _NETWORK, _LEARNED = "#dbe7f4", "#e3f0dd", "#fbe9cf", "#eee3f3"
 """Colors of the boxes: environments, entities, networks, learning."""
 
@@ -54,9 +56,7 @@ def draw_architecture(out: Path) -> Path:
         _box(axes, box)
     for x, y, text in _NOTES:
         axes.text(x, y, text, fontsize=11, color="#444444", style="italic")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=100, facecolor="white", metadata={"Software": None})
-    return out
+    return save_figure(figure, out)
 
 
 def _box(axes: Any, box: _Box) -> None:
