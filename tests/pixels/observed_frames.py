@@ -45,7 +45,9 @@ def observed(task: str) -> dict[str, dict[str, Any]]:
         steps.append(env.step(action[None])[0])
         rendered.append(env.render()[0])
     env.close()
-    frames = {name: [step[name] for step in steps] for name in steps[0] if _is_image(steps[0][name])}
+    frames = {
+        name: [step[name] for step in steps] for name in steps[0] if _is_image(steps[0][name])
+    }
     return {name: _summary(images) for name, images in (frames | {"render": rendered}).items()}
 
 

@@ -30,11 +30,11 @@ _LEG_HALF, _LEG_INSET = 0.02, 0.035
 _KEY_DIRECTION = np.array((-0.33, -0.32, -1.2))
 _KEY, _FILL, _AMBIENT = 0.52, 0.10, 0.075
 """Strength of the light that casts shadows, of the three others, and of each one's ambient part."""
-_SHADOW = 0.5
+_SHADOW = 0.42
 """How much darker a surface is in full shadow."""
-_GHOST_SCALE, _GHOST_ALPHA = 0.97, 0.32
+_GHOST_SCALE, _GHOST_ALPHA = 0.97, 0.4
 """Ghosts are a little smaller than objects, so that an object at its goal hides its ghost."""
-_PAD_MARGIN, _PAD_HEIGHT, _PAD_ALPHA = 0.004, 0.001, 0.4
+_PAD_MARGIN, _PAD_HEIGHT, _PAD_ALPHA = 0.004, 0.001, 0.5
 """Each part of a ghost stands on a thin pad that remains visible around an object at its goal."""
 _IDENTITY = np.eye(3).ravel()
 

@@ -127,7 +127,8 @@ def _box_blur(values: Floats) -> Floats:
         pad = [(0, 0)] * (values.ndim + axis) + [(_BLUR, _BLUR)] + [(0, 0)] * (-axis - 1)
         padded = np.pad(values, pad, mode="edge")
         parts = [
-            np.take(padded, range(start, start + values.shape[axis]), axis) for start in range(width)
+            np.take(padded, range(start, start + values.shape[axis]), axis)
+            for start in range(width)
         ]
         values = sum(parts[1:], parts[0]) / np.float32(width)
     return values

@@ -1,5 +1,6 @@
 """Learning curves: evaluation or validation results of runs, with a band over seeds."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.core.errors import BadValueError, require
+from jostle.core.files import write_json
 from jostle.reports.plot_style import plot_style, save_figure, series_style
 from jostle.runs.run_dir import RunDir
 
@@ -149,6 +151,30 @@ def _figure(
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
     return figure
+
+
+def write_curve_data(
+    curves: Mapping[str, Sequence[Rows]], path: Path, x_axis: XAxis, title: str
+) -> None:
+    """Write what `redraw_learning_curves` needs to draw the same plot without the runs."""
+    axes = [axis for style in _STYLES for axis, _, _ in style.x_axes.values()]
+    keys = {*axes, *(metric for style in _STYLES for metric, _ in style.panels)}
+    few = {
+        name: [[{key: row[key] for key in row if key in keys} for row in rows] for rows in runs]
+        for name, runs in curves.items()
+    }
+    write_json(path, {"title": title, "x": x_axis, "names": list(few), "curves": few})
+
+
+def redraw_learning_curves(data: Path, out: Path) -> Path:
+    """Plot what `write_curve_data` wrote."""
+    try:
+        stored = json.loads(data.read_text())
+        curves = {name: stored["curves"][name] for name in stored["names"]}
+        x_axis, title = stored["x"], stored["title"]
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise BadValueError(f"{data} holds no learning curves ({error}).") from error
+    return plot_learning_curves(curves, out, x_axis, title)
 
 
 def check_format(out: Path) -> None:

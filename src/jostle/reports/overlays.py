@@ -1,5 +1,6 @@
 """Entities that an agent's encoder detects, drawn over its frames."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from jostle.core.protocols import Encoder
 from jostle.probing.detections import Flags, Floats, encode_batch
 from jostle.reports.drawing import canvas, draw_particles
 from jostle.reports.video import Frame
+from jostle.reports.video_layout import with_label
 
 _SLOT_HALF_EXTENT = 5.0
 """Half of the box drawn around the center of a slot, which has no size of its own, in pixels."""
@@ -65,12 +67,14 @@ def draw_overlay(frame: Frame, detected: FrameDetections, view: int) -> Frame:
     return np.asarray(image)
 
 
-def detections_column(frames: NDArray[np.uint8], detected: FrameDetections, height: int) -> Frame:
+def detections_column(
+    frames: NDArray[np.uint8], detected: FrameDetections, height: int, names: Sequence[str]
+) -> Frame:
     """The agent's frames (V, H, W, 3) below each other with their detections, `height` in all."""
     ends = np.linspace(0, height, len(frames) + 1).astype(int)
     images = []
     for view, frame in enumerate(frames):
         rows = int(ends[view + 1] - ends[view])
         enlarged = np.asarray(canvas(frame)[0].resize((height // len(frames), rows)))
-        images.append(draw_overlay(enlarged, detected, view))
+        images.append(with_label(draw_overlay(enlarged, detected, view), names[view]))
     return np.concatenate(images)

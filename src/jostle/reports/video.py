@@ -16,6 +16,8 @@ WHAT = "Writing images and videos"
 """What the extra 'report' is needed for."""
 _GAP = 4
 _WHITE = 255
+_COLORED = 70
+"""Difference of the largest and the smallest of red, green and blue in a pixel that is colored."""
 
 
 def check_packages(video: bool = True) -> None:
@@ -43,13 +45,16 @@ def save_video(frames: Sequence[Frame], path: Path, fps: int = 6) -> Path:
     return path
 
 
-def save_image(frame: Frame, path: Path, colors: int = 0) -> Path:
-    """Write one image as PNG; a palette of `colors` colors makes the file smaller."""
+def save_image(frame: Frame, path: Path) -> Path:
+    """Write one image as PNG, whole or not at all."""
     image = _pil().fromarray(frame)
-    if colors:
-        image = image.quantize(colors, dither=_pil().Dither.FLOYDSTEINBERG)
     path.parent.mkdir(parents=True, exist_ok=True)
-    image.save(path, "PNG", optimize=True)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        image.save(part, "PNG", optimize=True)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
     return path
 
 
@@ -62,6 +67,11 @@ def hstack(*frames: Frame, color: tuple[int, int, int] = (_WHITE,) * 3) -> Frame
     for frame in frames:
         parts += [frame, gap]
     return np.concatenate(parts[:-1], axis=1)
+
+
+def enlarged(frame: Frame, side: int) -> Frame:
+    """An image scaled to `side` pixels in height and width."""
+    return np.asarray(_pil().fromarray(frame).resize((side, side)))
 
 
 def contact_sheet(frames: Sequence[Frame], columns: int, titles: Sequence[str] = ()) -> Frame:
@@ -110,8 +120,7 @@ def _fill_below(frame: Frame, height: int, color: tuple[int, int, int]) -> Frame
 def _save_gif(frames: Sequence[Frame], path: Path, fps: int) -> None:
     """Write a gif with one palette for all frames, so that equal pixels stay equal."""
     pil = _pil()
-    samples = frames[:: max(1, len(frames) // 8)]
-    palette = pil.fromarray(np.concatenate(samples)).quantize(255)
+    palette = _palette(frames[:: max(1, len(frames) // 8)])
     images = [
         pil.fromarray(frame).quantize(palette=palette, dither=pil.Dither.NONE) for frame in frames
     ]
@@ -119,6 +128,15 @@ def _save_gif(frames: Sequence[Frame], path: Path, fps: int) -> None:
         path, save_all=True, append_images=images[1:], duration=round(1000 / fps), loop=0,
         optimize=False,
     )  # fmt: skip
+
+
+def _palette(frames: Sequence[Frame]) -> Any:
+    """An image whose palette suits all frames; small colored objects count as much as the rest."""
+    pixels = np.concatenate([frame[::2, ::2].reshape(-1, 3) for frame in frames])
+    colored = pixels[np.ptp(pixels, axis=1) > _COLORED]
+    if len(colored):
+        pixels = np.concatenate((pixels, np.resize(colored, (len(pixels), 3))))
+    return _pil().fromarray(pixels[None]).quantize(255)
 
 
 def _pad_to_even(frame: Frame) -> Frame:

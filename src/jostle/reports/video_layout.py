@@ -15,6 +15,8 @@ _BACKGROUND, _TEXT, _FAINT = (27, 30, 34), (238, 240, 242), (150, 156, 163)
 _SUCCESS = (122, 214, 122)
 _MIN_LUMINANCE = 120
 """Luminance up to which the color of an object is mixed with white where it colors text."""
+_MIN_LABELED = 80
+"""Height in pixels of the smallest images that have a label."""
 _SHEET_TILES = 8
 """Steps that a contact sheet shows, beside the goal."""
 
@@ -53,15 +55,28 @@ def draw_sheet(frames: Sequence[Frame], goals: Mapping[str, Frame]) -> Frame:
     """A contact sheet of a video: the goal once, then some of its frames."""
     shown = np.unique(np.linspace(0, len(frames) - 1, _SHEET_TILES).astype(int))
     goal = _centered(hstack(*goals.values(), color=_BACKGROUND), frames[0].shape)
-    tiles = [_labeled(goal, "goal"), *(frames[index] for index in shown)]
+    tiles = [with_label(goal, "goal"), *(frames[index] for index in shown)]
     height, width = frames[0].shape[:2]
     return contact_sheet(tiles, 3 if width < 2 * height else 2)
+
+
+def with_label(frame: Frame, label: str) -> Frame:
+    """A copy of an image with a label in its upper left corner, unless it is too small for one."""
+    if len(frame) < _MIN_LABELED:
+        return frame
+    size = int(np.clip(len(frame) // 24, 10, 22))
+    strip, draw, font = _strip(frame.shape[1], size)
+    width = min(frame.shape[1], int(draw.textlength(label, font=font)) + size)
+    draw.text((size // 2, _row_height(size) // 2), label, fill=_TEXT, font=font, anchor="lm")
+    tag, labeled = np.asarray(strip)[:, :width], frame.copy()
+    labeled[: len(tag), :width] = tag[: len(frame)]
+    return labeled
 
 
 def _draw_panel(panel: Panel, step: int) -> Frame:
     """Title, views and distances of one agent, from top to bottom."""
     images = [
-        _labeled(view[step], name) if len(panel.views) > 1 else view[step]
+        with_label(view[step], name) if len(panel.views) > 1 else view[step]
         for name, view in panel.views.items()
     ]
     body = hstack(*images, *panel.beside[step : step + 1], color=_BACKGROUND)
@@ -129,17 +144,6 @@ def _readable(color: tuple[int, ...]) -> tuple[int, ...]:
     luminance = float(values @ (0.299, 0.587, 0.114))
     share = max(0.0, (_MIN_LUMINANCE - luminance) / (255 - luminance + 1e-6))
     return tuple(np.rint(values + share * (255 - values)).astype(int).tolist())
-
-
-def _labeled(frame: Frame, label: str) -> Frame:
-    """A copy of an image with a label in its upper left corner."""
-    size = int(np.clip(len(frame) // 24, 10, 22))
-    strip, draw, font = _strip(frame.shape[1], size)
-    width = min(frame.shape[1], int(draw.textlength(label, font=font)) + size)
-    draw.text((size // 2, _row_height(size) // 2), label, fill=_TEXT, font=font, anchor="lm")
-    tag, labeled = np.asarray(strip)[:, :width], frame.copy()
-    labeled[: len(tag), :width] = tag[: len(frame)]
-    return labeled
 
 
 def _centered(image: Frame, shape: tuple[int, ...]) -> Frame:

@@ -43,7 +43,7 @@ def _figure(rows: Sequence[Mapping[str, Any]]) -> Any:
             edges[:-1], percent, width=edges[1], align="edge", color=PALETTE[0], edgecolor="white",
             linewidth=0.5,
         )  # fmt: skip
-        label = f"median {math.degrees(median):.0f}°"
+        label = f"median {math.degrees(median):.0f}° ({median:.2f} rad)"
         axes.axvline(math.degrees(median), color=PALETTE[1], linestyle="--", label=label)
         blocks = "1 block" if row["objects"] == 1 else f"{row['objects']} blocks"
         axes.set(title=f"{row['agent']}, {blocks}", xlabel="yaw error (degrees)", xlim=(0, 180))

@@ -21,7 +21,9 @@ from jostle.scene.spec import STANDARD_TABLE, CameraSpec, TableSpec
 from jostle.tasks.episode import EpisodeSpec
 
 HERO = "hero"
-"""Name of the camera that moves back from tables that are larger than the standard one."""
+"""Name of the camera that shows the whole table and the arm."""
+_FITTED = (HERO, "table")
+"""Cameras that move back from tables that are larger than the standard one."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +126,9 @@ class VideoRenderer:
 
 
 def _fit(camera: CameraSpec, table: TableSpec) -> CameraSpec:
-    """Move the hero camera back until a large table fits into its image."""
+    """Move some cameras back until a large table fits into their images."""
     factor = table.half_diagonal / STANDARD_TABLE.half_diagonal
-    if camera.name != HERO or factor <= 1:
+    if camera.name not in _FITTED or factor <= 1:
         return camera
     target = np.array(camera.target)
     x, y, z = target + factor * (np.array(camera.position) - target)

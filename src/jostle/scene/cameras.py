@@ -24,10 +24,13 @@ CAMERAS: Catalog[CameraSpec] = Catalog(
         "hero": CameraSpec(
             name="hero", position=(0.85, -1.20, 2.12), target=(-0.11, 0.03, 1.16), fov=34
         ),
+        "table": CameraSpec(
+            name="table", position=(0.71, -1.01, 2.03), target=(0.02, -0.06, TABLE_TOP), fov=28
+        ),
     },
 )
-"""The paper's two views, a view from above, and two views for videos; `hero` shows the whole table
-and the arm."""
+"""The paper's two views, a view from above, and views for videos and pictures: `hero` shows the
+whole table and the arm, `table` the whole table."""
 
 
 def resolve_cameras(cameras: Sequence[str | CameraSpec]) -> tuple[CameraSpec, ...]:
