@@ -88,12 +88,16 @@ def _result_plots(results: Path) -> dict[Path, Draw]:
         for name, plot in _STUDY_PLOTS.items():
             image = curves / f"{page.stem}-{name}.png"
             if f"curves/{image.name}" in text:
-                draws[image] = partial(plot, _study_rows(page.with_suffix(".json")))
+                draws[image] = partial(plot, _study_rows(page.with_suffix(".json"), text))
     for data in sorted(curves.glob("*.json")):
         draws[data.with_suffix(".png")] = partial(redraw_learning_curves, data)
     return draws
 
 
-def _study_rows(path: Path) -> list[dict[str, Any]]:
-    """Results of a study, without varied tasks, as `jostle benchmark` plots them."""
-    return [row for row in read_scores(path).values() if not row.get("vary")]
+def _study_rows(path: Path, page: str) -> list[dict[str, Any]]:
+    """Stored results of the agents that a page of `jostle benchmark` describes below its table."""
+    return [
+        row
+        for row in read_scores(path).values()
+        if not row.get("vary") and f"`{row['agent']}` with " in page
+    ]

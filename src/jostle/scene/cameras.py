@@ -22,7 +22,7 @@ CAMERAS: Catalog[CameraSpec] = Catalog(
             name="corner", position=(0.85, -0.75, 1.75), target=(-0.04, 0.0, 1.06), fov=35
         ),
         "hero": CameraSpec(
-            name="hero", position=(0.85, -1.20, 2.12), target=(-0.11, 0.03, 1.16), fov=34
+            name="hero", position=(0.85, -1.20, 2.12), target=(-0.11, 0.03, 1.185), fov=34
         ),
         "table": CameraSpec(
             name="table", position=(0.71, -1.01, 2.03), target=(0.02, -0.06, TABLE_TOP), fov=28
