@@ -35,8 +35,8 @@ class OverlayRecorder:
             assert isinstance(self._policy, AgentPolicy)
             weights = self._policy.attention(step.observation)[0]
         detected = detect(self._encoder, frames, weights)
-        kind = "goal" if self._overlay == "goal" else "view"
-        names = [f"agent's {name} {kind}" for name in self._cameras]
+        kind = "goal" if self._overlay == "goal" else "observed"
+        names = [f"{kind}: {name}" for name in self._cameras]
         self.columns.append(detections_column(frames, detected, self._height, names))
 
     def _frames(self, step: Step) -> NDArray[np.uint8]:

@@ -159,7 +159,8 @@ def _record_agent(
                     overlay.record(step)
 
             recording = record(env, policy, steps, config.seed, renderer, on_step)[0]
-    scale, unit = (1000, "mm") if env.goal_metric.goal_type == "position" else (180 / np.pi, "°")
+    positions = env.goal_metric.goal_type == "position"
+    scale, unit = (1000, "mm") if positions else (180 / np.pi, "degrees")
     panel = Panel(
         title=Path(agent).stem if agent.endswith(".safetensors") else agent.rstrip("/"),
         views=recording.views,

@@ -125,7 +125,7 @@ def _distances(panel: Panel, step: int, width: int, size: int) -> Frame:
 def _cells(panel: Panel, width: int, size: int) -> tuple[list[tuple[int, int]], int]:
     """Column in pixels and line of each object's distance, and the number of lines."""
     cell = 7 * size // 2
-    unit = size * (1 + len(panel.unit))  # the room that the unit takes at the end of the last line
+    unit = size * (2 + len(panel.unit)) // 2  # its room at the end of the last line
     per_line = max(1, (width - size // 2 - unit) // cell)
     places = [
         (size // 2 + cell * (index % per_line), index // per_line)
