@@ -97,6 +97,7 @@ def test_variations_and_ghosts_are_shown():
         ({"colors": ("ornage", "red")}, UnknownNameError, "Did you mean 'orange'"),
         ({"colors": ("red",)}, BadValueError, "color"),
         ({"colors": ()}, BadValueError, "color"),
+        ({"colors": ("random",), "vary": ("color=red,cyan",)}, BadValueError, "given twice"),
         ({"size": 4}, BadValueError, "size must be at least 8"),
         ({"size": 5000}, BadValueError, "2048"),
     ],
@@ -143,3 +144,18 @@ def test_docs_draws_only_what_is_asked_for(tmp_path, monkeypatch, capsys):
     code, output = docs("--only", "four-cubes")
     assert code == 2
     assert "No picture is called four-cubes" in output.err
+
+
+class SmallerTable:
+    """A policy that asks for another table than the task has."""
+
+    env_kwargs = {"variation": "table=0.45x0.55"}  # noqa: RUF012
+
+    def act(self, observation):
+        return np.zeros((len(observation["observation"]), 3), np.float32)
+
+
+def test_agents_that_need_different_scenes_are_not_compared(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    with pytest.raises(BadValueError, match="needs another scene than 'oracle'"):
+        frames_of(agent=("oracle", f"{Path(__file__).stem}:SmallerTable"))

@@ -8,16 +8,9 @@ import numpy as np
 from jostle.cli.video import VideoConfig, video_frames
 from jostle.core.errors import require
 from jostle.envs.vector import TabletopVectorEnv
-from jostle.reports.video import (
-    Frame,
-    contact_sheet,
-    enlarged,
-    hstack,
-    save_image,
-    save_video,
-)
+from jostle.reports.video import Frame, contact_sheet, enlarged, hstack, save_image, save_video
 from jostle.reports.video_layout import with_label
-from jostle.rollout.recording import HERO, VideoRenderer
+from jostle.rollout.recording import VideoRenderer
 from jostle.rollout.rollout import rollout
 from jostle.tasks.catalog import TASKS
 from jostle.zoo.agents import load_policy
@@ -49,13 +42,13 @@ def draw_tasks(path: Path, seed: int = 0) -> Path:
 
 def suite_sheet(seed: int = 0) -> Frame:
     """All tasks at the start of an episode; translucent objects show the goals."""
-    frames = [_start_and_goal(name, 264, seed, "table")[0] for name in TASK_PICTURES]
+    frames = [_start_and_goal(name, 264, seed)[0] for name in TASK_PICTURES]
     return contact_sheet(frames, 4, list(TASK_PICTURES))
 
 
 def draw_task(path: Path, name: str, seed: int = 0) -> Path:
     """Start and goal of one episode, and what agents observe of its start."""
-    start, goal, observed = _start_and_goal(name, 320, seed, "table")
+    start, goal, observed = _start_and_goal(name, 320, seed)
     cells = [
         with_label(enlarged(frame, 160), f"observed: {camera}")
         for camera, frame in observed.items()
@@ -74,12 +67,10 @@ def draw_film(path: Path) -> Path:
     return save_video(frames, path, FILM.fps)
 
 
-def _start_and_goal(
-    name: str, size: int, seed: int, camera: str = HERO
-) -> tuple[Frame, Frame, dict[str, Frame]]:
+def _start_and_goal(name: str, size: int, seed: int) -> tuple[Frame, Frame, dict[str, Frame]]:
     """Start and goal of an episode for people, and the observed frames of the start by camera."""
     env = TabletopVectorEnv(1, TASKS[name].name, objects=TASK_PICTURES[name], obs_type="both")
-    with closing(env), closing(VideoRenderer(env, size, (camera,))) as renderer:
+    with closing(env), closing(VideoRenderer(env, size, ("table",))) as renderer:
         observation, _ = env.reset(seed=seed)
         start, goal = renderer.render()[0, 0], renderer.render_goals()[0, 0]
         observed = [view.name for view in env.episode_sampler.appearance.cameras]

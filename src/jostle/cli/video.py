@@ -82,6 +82,10 @@ class VideoConfig:
         resolve_cameras(self.camera)
         require(len(self.camera) > 0, "Name at least one camera, such as hero.")
         require(len(self.agent) > 0, "Name at least one agent, such as oracle.")
+        require(
+            self.colors == ("fixed",) or "color" not in dict(parse_vary(self.vary).values),
+            "Colors are given twice, by --colors and by --vary color=...: leave one of them out.",
+        )
         for color in () if self.color_option in ("fixed", "random") else self.colors:
             parse_color(color)
         check_int("seed", self.seed, 0)
@@ -130,6 +134,11 @@ def video_frames(config: VideoConfig) -> tuple[list[Frame], list[Recording]]:
         panel, recording = _record_agent(config, agent, kwargs)
         panels.append(panel)
         recordings.append(recording)
+        require(
+            np.array_equal(recording.distances[0], recordings[0].distances[0]),
+            f"'{agent}' needs another scene than '{config.agent[0]}', so they cannot play the same "
+            "episode: record them separately.",
+        )
     return draw_frames(panels), recordings
 
 

@@ -17,7 +17,7 @@ from jostle.pixels.render import FAR, NEAR, Renderer, RenderRequest
 from jostle.pixels.soft_shadows import LightView, ShadowMap
 from jostle.scene.build import CompiledScene
 from jostle.scene.robot import STAND_Z, THICKNESS, robot_base
-from jostle.scene.spec import MAX_OBJECTS, TABLE_TOP, TableSpec
+from jostle.scene.spec import TABLE_TOP, TableSpec
 
 _COLORS = {
     "table": (0.66, 0.645, 0.615), "stand": (0.30, 0.33, 0.37), "ground": (0.42, 0.47, 0.53),
@@ -51,7 +51,6 @@ class PresentationRenderer(Renderer):
     """A `Renderer` with another look; it takes any request and renders ghosts if it has some."""
 
     _MIN_BUFFER = soft_shadows.SIDE
-    _EXTRA_GEOMS = 16 + 16 * MAX_OBJECTS
 
     def render(self, request: RenderRequest, out: NDArray[np.uint8]) -> None:
         """Render all views of a request into `out` (V, H, W, 3)."""
@@ -82,6 +81,9 @@ class PresentationRenderer(Renderer):
         model.geom_size[model.geom("ground").id] = FAR
         model.light_castshadow[:] = False
         return model
+
+    def _max_geoms(self, model: mujoco.MjModel) -> int:
+        return 3 * int(model.ngeom) + 8  # a ghost and a pad for every part, and legs
 
     def _set_lights(self, model: mujoco.MjModel, request: RenderRequest) -> None:
         super()._set_lights(model, request)
@@ -146,8 +148,6 @@ class PresentationRenderer(Renderer):
     def _add_box(self, center: Any, half_size: Any, axes: NDArray[np.float64], color: Any) -> None:
         """Add a box to the scene that is not part of the simulation."""
         scene = self._scene
-        if scene.ngeom >= scene.maxgeom:
-            return
         mujoco.mjv_initGeom(
             scene.geoms[scene.ngeom], mujoco.mjtGeom.mjGEOM_BOX, np.array(half_size, float),
             np.array(center, float), axes, np.array(color, np.float32),

@@ -40,8 +40,6 @@ class Renderer:
 
     _MIN_BUFFER = 0
     """Smallest height and width of the frame buffer."""
-    _EXTRA_GEOMS = 8
-    """Geoms that a scene may have in addition to those of the model."""
 
     def __init__(
         self, scene: CompiledScene, views: int, size: tuple[int, int], own_display: bool = False
@@ -60,7 +58,7 @@ class Renderer:
         fine = max(size) > _COARSE_BELOW
         model.vis.quality.numslices, model.vis.quality.numstacks = (28, 16) if fine else (10, 5)
         self._gl: Any = context(width, height, own_display)
-        self._scene = mujoco.MjvScene(model, maxgeom=model.ngeom + self._EXTRA_GEOMS)
+        self._scene = mujoco.MjvScene(model, maxgeom=self._max_geoms(model))
         self._gpu: Any = _upload(model)
         model.vis.quality.offsamples = 0
         self._label_model, self._label_gpu = model, None
@@ -145,6 +143,10 @@ class Renderer:
 
     def _copy_model(self, scene: CompiledScene) -> mujoco.MjModel:
         return copy.copy(scene.model)
+
+    def _max_geoms(self, model: mujoco.MjModel) -> int:
+        """Geoms that a scene may have."""
+        return int(model.ngeom) + 8
 
     def _label_table(self, scene: CompiledScene) -> NDArray[np.uint8]:
         cached = self._label_tables.get(id(scene.model))
