@@ -72,11 +72,16 @@ class TD3Agent(BaseAgent):
     def act(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
         """Choose actions without noise, (B, A)."""
         state, goal = (self.normalizer(x.to(self.device)) for x in (state, goal))
-        actor = self.target_actor if self.config.act_with == "target" else self.actor
+        actor = self.acting_networks()[1]
         actions: NDArray[np.float32] = actor(state, goal).cpu().numpy()
         if not np.isfinite(actions).all():
             raise NotFiniteError("The actor outputs NaN. The last good checkpoint is kept.")
         return actions
+
+    def acting_networks(self) -> tuple[nn.Module, nn.Module]:
+        """The normalizer, and the actor that acts."""
+        actor = self.target_actor if self.config.act_with == "target" else self.actor
+        return self.normalizer, actor
 
     @torch.no_grad()
     def attention(self, state: Entities, goal: Entities) -> NDArray[np.float32]:

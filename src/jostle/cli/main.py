@@ -22,6 +22,7 @@ COMMANDS: Catalog[str] = Catalog(
         "train": "Train an agent, or resume a run",
         "plot": "Plot the learning curves of runs",
         "queue": "Work through a queue of trainings",
+        "export": "Write an agent as ONNX files",
         "zoo": "List, show, add or tune trained models",
         "demo": "Record and evaluate a trained agent on 3-Cubes, render every task",
         "doctor": "Check that this machine can simulate and render",

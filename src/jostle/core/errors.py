@@ -49,6 +49,10 @@ class CheckpointError(JostleError, ValueError):
     """A file that is no checkpoint, is damaged, or belongs to something else."""
 
 
+class ExportError(JostleError, RuntimeError):
+    """An exported agent that computes something else than the agent itself."""
+
+
 def require(claim: bool, message: str) -> None:
     """Raise `BadValueError` with `message` unless `claim` holds."""
     if not claim:
