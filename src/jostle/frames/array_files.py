@@ -118,10 +118,12 @@ class ShardFiles:
         return entries
 
     def abort(self, error: BaseException | None) -> None:
-        """Delete all files; if a full disk was the reason, say so."""
+        """Delete what is not committed; if a full disk was the reason, all files, and say so."""
         for file in self._files.values():
             file.abort()
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            for file in self._files.values():  # the manifest could not be written
+                file.path.unlink(missing_ok=True)
             raise FramesError(
                 f"The disk is full: the open shard in {self._folder} was deleted, the "
                 f"{self._number} before it are complete. Free some space and repeat the same "
