@@ -17,6 +17,7 @@ COMMANDS: Catalog[str] = Catalog(
         "evaluate": "Evaluate agents with the paper's five metrics",
         "benchmark": "Evaluate many agents on many tasks, beside the paper's results",
         "collect": "Collect frames with ground truth for encoders",
+        "record": "Record episodes of agents as data to learn from",
         "pretrain": "Train an encoder, or resume a run",
         "probe": "Measure an encoder against the ground truth of frames",
         "train": "Train an agent, or resume a run",

@@ -34,7 +34,7 @@ class RenderError(JostleError, RuntimeError):
 
 
 class FramesError(JostleError, OSError):
-    """A folder of frames that is missing, unfinished, damaged, busy or full."""
+    """A folder of frames or episodes that is missing, unfinished, damaged, busy or full."""
 
 
 class MissingPackageError(JostleError, ImportError):

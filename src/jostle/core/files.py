@@ -13,8 +13,12 @@ from jostle.core.errors import require
 def write_json(path: Path, content: Any) -> None:
     """Write JSON at once or not at all."""
     part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n")
-    part.replace(path)
+    try:
+        part.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n")
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def check_new_folder(path: Path) -> None:
