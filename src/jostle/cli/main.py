@@ -23,7 +23,8 @@ COMMANDS: Catalog[str] = Catalog(
         "train": "Train an agent, or resume a run",
         "plot": "Plot the learning curves of runs",
         "queue": "Work through a queue of trainings",
-        "export": "Write an agent as ONNX files",
+        "export": "Write an agent as ONNX, or recorded episodes for Minari, LeRobot or OGBench",
+        "import": "Turn an npz file of OGBench or HECRL into recorded episodes",
         "zoo": "List, show, add or tune trained models",
         "demo": "Record and evaluate a trained agent on 3-Cubes, render every task",
         "doctor": "Check that this machine can simulate and render",
@@ -81,7 +82,8 @@ def _run(command: str, argv: list[str]) -> int:
 
         set_quiet(True)
         argv = [word for word in argv if word != "--quiet"]
-    run = importlib.import_module(f"jostle.cli.{command}").run
+    module = {"import": "import_data"}.get(command, command)  # import is a word of Python
+    run = importlib.import_module(f"jostle.cli.{module}").run
     check_flags(argv, run)
     return run(argv) or 0
 

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,14 @@ def new_folder(path: Path) -> Iterator[Path]:
     check_new_folder(path)
     part = path.with_name(f".{path.name}.part")
     shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
+    missing = [parent for parent in part.parents if not parent.exists()]
     part.mkdir(parents=True)
     try:
         yield part
         part.replace(path)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
+        with suppress(OSError):  # something else may be in them by now
+            for parent in missing:
+                parent.rmdir()
         raise
