@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def decode(path):
 
 
 def test_info_describes_the_dataset(dataset):
-    recorded, root, info = dataset
+    recorded, _, info = dataset
     assert set(info) == INFO
     assert info["codebase_version"] == "v3.0"
     assert info["total_episodes"] == len(recorded)
@@ -130,7 +131,7 @@ def test_the_table_of_episodes_says_where_they_are(dataset):
 
 
 def test_tasks_are_a_data_frame_with_texts_as_its_index(dataset):
-    recorded, root, _ = dataset
+    _, root, _ = dataset
     table = pq.read_table(root / "meta/tasks.parquet")
     row = table.to_pylist()[0]
     assert row["task_index"] == 0
@@ -200,8 +201,6 @@ def test_files_of_full_size_are_followed_by_others(tmp_path, rng):
 
 def test_odd_images_are_refused(pixels, tmp_path, monkeypatch):
     streams = pixels.manifest.streams
-    from dataclasses import replace
-
     odd = replace(streams["frames"], shape=(6, 2, 33, 33, 3))
     monkeypatch.setitem(streams, "frames", odd)
     with pytest.raises(BadValueError, match="even height and width, not 33 × 33"):

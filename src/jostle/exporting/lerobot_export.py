@@ -56,21 +56,20 @@ def export_lerobot(recorded: RecordedEpisodes, root: Path, options: LeRobotOptio
             stats.append(_stats(columns, episode))
             rows.append(_episode_row(recorded, index, places, stats[-1]))
             _write_goals(root, index, episode)
-    finally:
         for writer in (data, *videos.values()):
             writer.close()
+    except BaseException:
+        for video in videos.values():
+            video.abort()
+        raise
     write_episodes(root, rows)
     write_tasks(root, [TASKS[recorded.task].summary])
     write_json(root / "meta/info.json", _info(recorded, features, options))
-    names = stats[0].keys()
-    merged = {name: merge([episode[name] for episode in stats]) for name in names}
-    write_json(
-        root / "meta/stats.json",
-        {
-            name: {key: value.tolist() for key, value in part.items()}
-            for name, part in merged.items()
-        },
-    )
+    merged = {name: merge([episode[name] for episode in stats]) for name in stats[0]}
+    lists = {
+        name: {key: value.tolist() for key, value in part.items()} for name, part in merged.items()
+    }
+    write_json(root / "meta/stats.json", lists)
 
 
 def _columns(episode: RecordedEpisode, index: int, fps: int) -> dict[str, NDArray[Any]]:

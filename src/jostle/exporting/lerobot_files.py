@@ -89,13 +89,18 @@ class VideoWriter:
             return
         import imageio_ffmpeg
 
-        self._encoder.close()
-        self._encoder = None
+        self.abort()
         frames, _ = imageio_ffmpeg.count_frames_and_secs(str(self._path))
         if frames != self._frames:
             raise OSError(
                 f"{self._path} holds {frames} of {self._frames} frames. Is the disk full?"
             )
+
+    def abort(self) -> None:
+        """End ffmpeg."""
+        if self._encoder is not None:
+            self._encoder.close()
+            self._encoder = None
 
     def _open(self, width: int, height: int) -> None:
         """Start ffmpeg."""
