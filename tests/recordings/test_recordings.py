@@ -5,13 +5,13 @@ import json
 
 import numpy as np
 import pytest
-from recorded import record
 
 from jostle.core.errors import BadValueError, FramesError, UnknownNameError
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.frames.array_files import ArrayFile
 from jostle.recordings.reader import RecordedEpisodes
 from jostle.rollout.policy_mix import assign_episodes
+from recorded import record
 
 
 def arrays(folder):

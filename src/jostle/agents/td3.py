@@ -42,20 +42,20 @@ class TD3Agent(BaseAgent):
         """Build the networks from a seed of their own; critics observe `spec.critic` if given."""
         super().__init__(net, spec, sensor, eval_noise_std, device)
         self.config = config
-        critic_config = replace(net, table_xy=False) if spec.critic else net
+        self.critic_net = replace(net, table_xy=False) if spec.critic else net
         critic_spec = spec.critic or spec
 
         # Networks, initialized on the CPU so that a seed means the same on every device
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.actor = _move(make_actor(net, spec), device)
-            self.critics = _move(make_critics(critic_config, critic_spec), device)
-        self.normalizer = _move(make_normalizer(net, spec), device)
+            self.actor = move(make_actor(net, spec), device)
+            self.critics = move(make_critics(self.critic_net, critic_spec), device)
+        self.normalizer = move(make_normalizer(net, spec), device)
         self.critic_normalizer = self.normalizer
         """First layer of the critics: the actor's, unless they are privileged."""
         if spec.critic:
-            normalizer = make_normalizer(critic_config, critic_spec)
-            self.critic_normalizer = _move(normalizer, device)
+            normalizer = make_normalizer(self.critic_net, critic_spec)
+            self.critic_normalizer = move(normalizer, device)
 
         # Target networks, and the actor that training starts from
         self.target_actor, self.target_critics = deepcopy(self.actor), deepcopy(self.critics)
@@ -64,8 +64,8 @@ class TD3Agent(BaseAgent):
             frozen.requires_grad_(False)
 
         # Optimizers and the noise of target actions
-        self.actor_optimizer = _adam(self.actor.parameters(), config.lr)
-        self.critic_optimizer = _adam(self.critics.parameters(), config.critic_lr or config.lr)
+        self.actor_optimizer = make_adam(self.actor.parameters(), config.lr)
+        self.critic_optimizer = make_adam(self.critics.parameters(), config.critic_lr or config.lr)
         self.noise = torch.Generator().manual_seed(seed + 1)
 
     @torch.no_grad()
@@ -142,9 +142,7 @@ class TD3Agent(BaseAgent):
         """One actor step; `q` (B,) is the first critic's value of the batch's actions."""
         # Deterministic policy gradient through the first critic
         policy_action = self.actor(actor_obs.state, actor_obs.goal)
-        first = {name: w[:1].detach() for name, w in self.critics.named_parameters()}
-        inputs = (critic_obs.state, critic_obs.goal, policy_action)
-        policy_q = functional_call(self.critics, first, inputs)[0]  # (B,) or (B, N)
+        policy_q = self._frozen_q(critic_obs, policy_action, count=1)[0]  # (B,) or (B, N)
         policy_q = mean_over_objects(policy_q, batch.present)  # (B,)
         loss = -policy_q.mean() + self.config.action_penalty * policy_action.square().mean()
 
@@ -160,6 +158,19 @@ class TD3Agent(BaseAgent):
             loss = loss + self.config.self_imitation_weight * (better * distance).mean()
         self._optimizer_step(self.actor_optimizer, loss, self.actor)
         return {"actor_loss": loss.detach(), "action_abs": policy_action.detach().abs().mean()}
+
+    def _frozen_q(
+        self, critic_obs: GoalTransition, action: Tensor, count: int | None = None
+    ) -> Tensor:
+        """Values of actions by the first `count` critics, through which only actions get gradients.
+
+        Returns:
+            Values (C, B), or (C, B, N) per object.
+        """
+        frozen = {name: w[:count].detach() for name, w in self.critics.named_parameters()}
+        inputs = (critic_obs.state, critic_obs.goal, action)
+        values: Tensor = functional_call(self.critics, frozen, inputs)
+        return values
 
     def predict(self, state: Entities, goal: Entities) -> tuple[Tensor, Tensor | None]:
         """Actions (B, A) and auxiliary predictions, if there are any; differentiable."""
@@ -275,7 +286,7 @@ def mean_over_objects(values: Tensor, present: Tensor | None) -> Tensor:
     return (values * weight).sum(-1) / weight.sum(-1)
 
 
-def _move(module: M, device: torch.device) -> M:
+def move(module: M, device: torch.device) -> M:
     """Move a module to a device, unless it is there."""
     held = next(iter(module.state_dict().values())).device
     return module if held == device else module.to(device)
@@ -287,6 +298,7 @@ def _flat_states(trajectory: Trajectory) -> Entities:
     return states.to_torch()
 
 
-def _adam(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Adam:
+def make_adam(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Adam:
+    """Adam in its fastest form."""
     trained = list(parameters)
     return torch.optim.Adam(trained, lr=lr, fused=trained[0].device.type in ("cpu", "cuda"))
