@@ -71,8 +71,8 @@ class TD3Agent(BaseAgent):
     @torch.no_grad()
     def act(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
         """Choose actions without noise, (B, A)."""
-        state, goal = (self.normalizer(x.to(self.device)) for x in (state, goal))
-        actor = self.acting_networks()[1]
+        normalizer, actor = self.acting_networks()
+        state, goal = (normalizer(x.to(self.device)) for x in (state, goal))
         actions: NDArray[np.float32] = actor(state, goal).cpu().numpy()
         if not np.isfinite(actions).all():
             raise NotFiniteError("The actor outputs NaN. The last good checkpoint is kept.")
@@ -207,12 +207,8 @@ class TD3Agent(BaseAgent):
 
     def acting_tensors(self) -> dict[str, Tensor]:
         """The actor that acts, and the normalizer."""
-        tensors = weights.net_tensors(self)
-        if self.config.act_with == "target":
-            tensors |= {
-                f"actor.{name}": tensor for name, tensor in self.target_actor.state_dict().items()
-            }
-        return tensors
+        actor = self.acting_networks()[1].state_dict()
+        return weights.net_tensors(self) | {f"actor.{name}": actor[name] for name in actor}
 
     def learning_tensors(self) -> dict[str, Tensor]:
         """Critics and target networks."""

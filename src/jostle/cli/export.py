@@ -69,7 +69,7 @@ Command = (
 
 def run(argv: list[str]) -> None:
     """Export, and print what was written."""
-    command: Any = tyro.cli(Command, prog="jostle export", args=argv)  # type: ignore[call-overload]
+    command: Any = tyro.cli(Command, prog="jostle export", args=argv)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave nothing half-written
     check_output(command.out, folder=True)
     exports: dict[type, Callable[[Any], None]] = {

@@ -49,15 +49,16 @@ def export_lerobot(recorded: RecordedEpisodes, root: Path, options: LeRobotOptio
     try:
         for index, episode in enumerate(recorded):
             columns = _columns(episode, index, options.fps)
-            places = {"data": data.write(_arrow(columns, features))}
+            places: dict[str, Any] = {"data": data.write(_arrow(columns, features))}
             for camera, video in videos.items():
                 frames = episode.frames[camera][:-1]
                 places[f"videos/{IMAGES}{camera}"] = video.write(frames)
             stats.append(_stats(columns, episode))
             rows.append(_episode_row(recorded, index, places, stats[-1]))
             _write_goals(root, index, episode)
-        for writer in (data, *videos.values()):
-            writer.close()
+        data.close()
+        for video in videos.values():
+            video.close()
     except BaseException:
         for video in videos.values():
             video.abort()
