@@ -1,4 +1,4 @@
-"""Run an agent that `jostle export onnx` wrote, without torch: python onnx_agent.py FOLDER."""
+"""Run an agent that `jostle export onnx` wrote: python onnx_agent.py FOLDER [ENV_ID]. No torch."""
 
 import json
 import sys
@@ -23,7 +23,8 @@ def encode(prefix: str) -> list[np.ndarray]:
     return encoder.run(None, {"frames": frames})
 
 
-env = gymnasium.make(agent["env_id"], **agent["env_kwargs"])
+env_id = sys.argv[2] if len(sys.argv) > 2 else agent["env_id"]
+env = gymnasium.make(env_id, **agent["env_kwargs"])
 observation, _ = env.reset(seed=0)
 goal, truncated = encode("goal_") if encoder else None, False
 while not truncated:

@@ -128,6 +128,7 @@ PUZZLE = {"observations": np.zeros((8, 28), np.float32), "actions": np.zeros((8,
             arrays(observations=np.zeros((8, 3, 9, 9, 3)), state_observations=np.zeros((8, 6))),
             r"have the shape \(3, 9, 9, 3\) instead of \(2, side, side, 3\)",
         ),
+        (arrays(desired_goals=np.zeros((8, 2))), "has 8 rows for 2 episodes: one each"),
         (arrays(actions=np.array([{}] * 8, object)), "is no npz file that can be read"),
     ],
 )

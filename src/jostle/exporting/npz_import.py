@@ -24,6 +24,8 @@ from jostle.tasks.catalog import TASKS, task_id
 
 _SHARD = 256
 """Episodes per shard."""
+_PER_EPISODE = ("desired_goals", "goal_images", "seeds")
+"""Arrays that our own exports add, with a row per episode."""
 _SLACK = 1e-3
 """By how much values may exceed the limits of their space: other programs round otherwise."""
 
@@ -94,6 +96,13 @@ def _layout(file: NpzReader) -> _Layout:
         require(
             len(shape) == 2 and shape[0] == total,
             f"'{name}' of {file.path} has the shape {shape} instead of ({total}, width).",
+        )
+    for name in _PER_EPISODE:
+        rows = file.arrays[name].shape[0] if name in file else len(ends)
+        require(
+            rows == len(ends),
+            f"'{name}' of {file.path} has {rows} rows for {len(ends)} episodes: one each is "
+            "expected.",
         )
     return _Layout(states, frames, len(ends), int(lengths[0]) - 1)
 

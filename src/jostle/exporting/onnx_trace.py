@@ -1,7 +1,11 @@
 """From a module to an ONNX file: a graph with any batch size, written by torch's exporter."""
 
+import os
 import re
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +43,7 @@ def write_graph(graph: Graph, folder: Path, opset: int) -> None:
     """Trace a module without kernels, whose choices depend on the data, and write it."""
     names = [*graph.inputs, *graph.outputs]
     try:
-        with use_kernels(False), warnings.catch_warnings():
+        with use_kernels(False), _no_output(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the tracer, about constants; the check decides
             torch.onnx.export(
                 graph.module.eval(),
@@ -53,6 +57,20 @@ def write_graph(graph: Graph, folder: Path, opset: int) -> None:
             )
     except torch.onnx.errors.OnnxExporterError as error:
         raise _explain(graph, opset, str(error)) from error
+
+
+@contextmanager
+def _no_output() -> Iterator[None]:
+    """Drop what is printed: the exporter dumps a graph that it cannot write."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _explain(graph: Graph, opset: int, message: str) -> BadValueError:
