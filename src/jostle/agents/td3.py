@@ -93,10 +93,8 @@ class TD3Agent(BaseAgent):
             )
         state, goal = state.to(self.device), goal.to(self.device)
         pooled = self.actor.attention(self.normalizer(state), self.normalizer(goal))  # (B, V*K)
-        attention: NDArray[np.float32] = (
-            (pooled.view(state.visible.shape) * state.visible).cpu().numpy()
-        )
-        return attention
+        shown = pooled.view(state.visible.shape) * state.visible
+        return np.asarray(shown.cpu().numpy(), np.float32)
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Learn from one batch; returns scalars to log."""
@@ -218,6 +216,10 @@ class TD3Agent(BaseAgent):
         """Load all networks that the tensors hold; with `grow`, new layers change nothing yet."""
         weights.load_weights(self, tensors, grow=grow)
 
+    def load_critics(self, tensors: dict[str, Tensor]) -> None:
+        """Load critics, their target networks and their normalizer; the actor stays as it is."""
+        weights.load_weights(self, tensors, weights.critic_nets(self, actor=False))
+
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Networks, optimizers, noise and counters."""
         return weights.state_dict(self), {"updates": self.updates}
@@ -253,9 +255,8 @@ class TD3Agent(BaseAgent):
     def _update_targets(self) -> None:
         """Polyak averaging."""
         pairs = ((self.target_actor, self.actor), (self.target_critics, self.critics))
-        for target, source in pairs:
-            old: list[Tensor] = list(target.parameters())
-            new: list[Tensor] = list(source.parameters())
+        for nets in pairs:
+            old, new = (tuple(net.parameters()) for net in nets)
             torch._foreach_lerp_(old, new, self.config.tau)
 
 
@@ -290,8 +291,7 @@ def move(module: M, device: torch.device) -> M:
 
 def _flat_states(trajectory: Trajectory) -> Entities:
     """All steps but the last of all episodes as one batch of sets."""
-    states = trajectory.states.map(lambda x: x[:, :-1].reshape(-1, *x.shape[2:]))
-    return states.to_torch()
+    return trajectory.states.map(lambda x: x[:, :-1].reshape(-1, *x.shape[2:])).to_torch()
 
 
 def make_adam(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Adam:

@@ -37,10 +37,14 @@ def net_tensors(agent: "TD3Agent", nets: tuple[str, ...] = ACTOR) -> dict[str, T
     }
 
 
-def critic_nets(agent: "TD3Agent") -> tuple[str, ...]:
-    """Networks of the second file: critics, target networks and the critics' own normalizer."""
+def critic_nets(agent: "TD3Agent", actor: bool = True) -> tuple[str, ...]:
+    """Networks of the second file: critics, target networks and the critics' own normalizer.
+
+    Without `actor`, the target network of the actor is left out.
+    """
+    nets = CRITICS if actor else tuple(net for net in CRITICS if net != "target_actor")
     shared = agent.critic_normalizer is agent.normalizer
-    return CRITICS if shared else (*CRITICS, _PRIVILEGED)
+    return nets if shared else (*nets, _PRIVILEGED)
 
 
 def state_dict(agent: "TD3Agent") -> dict[str, Tensor]:
@@ -75,7 +79,7 @@ def load_weights(
     loaded = nets or tuple(
         net for net in (*_NETS, _PRIVILEGED) if any(name.startswith(f"{net}.") for name in tensors)
     )
-    if "actor" not in loaded:
+    if nets is None and "actor" not in loaded:
         raise CheckpointError("These weights hold no actor.")
     for net in loaded:
         given = _add_columns(agent, net, _add_zero_layers(agent, net, tensors)) if grow else tensors

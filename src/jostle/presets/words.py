@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from jostle.core.checks import check_minutes
-from jostle.core.errors import BadValueError, UnknownNameError
+from jostle.core.errors import BadValueError, UnknownNameError, require
 from jostle.presets.axes import Axes
 from jostle.presets.experiments import make_experiment
 from jostle.training.experiment import Carry, Experiment
@@ -32,12 +32,20 @@ class TrainConfig:
     """Start from the weights of a run, a file or a name of the zoo; replay starts empty."""
     carry: Carry = "actor"
     """What to take over from --from: the actor, or all: also critics and target networks."""
+    critics_from: str | None = None
+    """With --method td3-privileged: start from the critics of an agent of true state, a name of the
+    zoo, a run or a file."""
     minutes: float | None = None
     """Stop after so many minutes and save; resume later with --resume."""
 
     def __post_init__(self) -> None:
-        """Refuse time limits that leave no time."""
+        """Refuse time limits that leave no time, and critics from two sources."""
         check_minutes(self.minutes)
+        require(
+            self.critics_from is None or self.carry == "actor",
+            "--carry all takes the critics of --from, --critics-from those of another agent: give "
+            "one of them.",
+        )
 
 
 def parse_words(words: list[str]) -> TrainConfig:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jostle.core.checkpoint import CheckpointError, load
+from jostle.core.checkpoint import CheckpointError
 from jostle.core.errors import BadValueError, require
 from jostle.core.protocols import Encoder, Policy
 from jostle.encoders.saving import load_encoder, save_encoder
@@ -13,13 +13,13 @@ from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
 from jostle.runs.config import ConfigMismatchError
 from jostle.runs.resume import Notify, change_total, ignore, restart
-from jostle.runs.run_dir import RunDir, critics_file
+from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import Report
 from jostle.training.agent_trainer import AgentTrainer
+from jostle.training.carry import carry_weights
 from jostle.training.components import agent_encoder
 from jostle.training.curriculum import CurriculumTrainer, Stage, stages_of
 from jostle.training.experiment import Carry, Experiment, differences, read_experiment
-from jostle.training.load import acting_tensors
 from jostle.training.methods import METHODS
 from jostle.training.train import LoadTeacher, make_trainer
 
@@ -43,12 +43,16 @@ def start_run(
     folder: Path,
     report: Report,
     weights: Path | None = None,
-    carry: Carry = "actor",
+    carry: Carry | Path = "actor",
     load_teacher: LoadTeacher = scripted_teacher,
     load_encoder: LoadEncoder = encoder_from_file,
 ) -> AgentTrainer | CurriculumTrainer:
-    """Start a new run; `weights`, a file or a run, are what its networks start from."""
-    _check_start(experiment, weights)
+    """Start a new run.
+
+    `weights`, a file or a run, are what its networks start from; `carry` says which of them, or
+    names a state agent whose critics are taken instead.
+    """
+    _check_start(experiment, weights, carry)
     run = RunDir(folder)
     run.check_new()
     encoder = None
@@ -65,9 +69,9 @@ def start_run(
         return _curriculum(experiment, run, report, load_teacher)
     trainer = make_trainer(experiment, run, report, encoder, load_teacher)
     trainer.check_budget()
-    history = [] if weights is None else _carry_weights(trainer, weights, carry)
+    history = carry_weights(trainer, weights, carry)
     _create(run, experiment, encoder, history)
-    if weights is not None:  # a run that is killed early does not lose them
+    if history:  # a run that is killed early does not lose them
         trainer.save()
     return trainer
 
@@ -124,14 +128,14 @@ def resume_run(
     return trainer
 
 
-def _check_start(experiment: Experiment, weights: Path | None) -> None:
+def _check_start(experiment: Experiment, weights: Path | None, carry: Carry | Path) -> None:
     """Refuse weights that are missing, or that nothing would start from."""
     if experiment.td3.bc_weight > 0 and weights is None:
         raise BadValueError(
             "bc_weight keeps the actor near the weights that training starts from: name them with "
             "--from, or train with --bc-weight 0."
         )
-    if experiment.training.curriculum and weights is not None:
+    if experiment.training.curriculum and (weights is not None or isinstance(carry, Path)):
         raise BadValueError(
             "A curriculum starts from nothing: its first stage has fewer objects. To start from "
             "weights, train with --no-curriculum."
@@ -185,38 +189,8 @@ def _curriculum(
         if stage.run.last.exists():
             trainer.resume()
         elif before is not None:
-            stage.run.write_history(_carry_weights(trainer, before.path, "all"))
+            stage.run.write_history(carry_weights(trainer, before.path, "all"))
         _change_total(trainer, total, notify)
         return trainer
 
     return CurriculumTrainer(stages_of(experiment, run), open_stage, report)
-
-
-def _carry_weights(trainer: AgentTrainer, weights: Path, carry: Carry) -> list[dict[str, Any]]:
-    """Load networks of a file or a run; returns the trainings they went through."""
-    file = RunDir(weights).weights() if weights.is_dir() else weights
-    tensors, meta = load(file)
-    tensors = acting_tensors(tensors, meta, trainer.components.agent)
-    if carry == "all":
-        if not critics_file(file).is_file():
-            raise CheckpointError(
-                f"{file} has no critics beside it ({critics_file(file).name}), which --carry all "
-                "needs. Carry the actor alone (--carry actor)."
-            )
-        _check_ids(trainer.experiment, meta.get("experiment", {}), file)
-        tensors |= load(critics_file(file))[0]
-    trainer.components.agent.load_weights(tensors, grow=True)
-    history: list[dict[str, Any]] = meta.get("history", [])
-    return history
-
-
-def _check_ids(experiment: Experiment, carried: dict[str, Any], file: Path) -> None:
-    """Refuse critics of fixed object ids for more objects: they have never met the other ids."""
-    shuffled = carried.get("training", {}).get("shuffle_object_ids", True)
-    objects = read_experiment(carried).max_objects if carried else experiment.max_objects
-    if not shuffled and objects < experiment.max_objects:
-        raise CheckpointError(
-            f"The critics of {file} know {objects} objects by fixed ids and cannot be carried to "
-            f"{experiment.max_objects}. Train with --shuffle-object-ids, or carry the actor alone "
-            "(--carry actor)."
-        )

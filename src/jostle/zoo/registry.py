@@ -176,7 +176,8 @@ def learned_alone(history: Sequence[dict[str, Any]]) -> bool:
 def describe_history(history: Sequence[dict[str, Any]]) -> str:
     """Describe the training stages of an agent in one table cell."""
     return ", then ".join(
-        f"`{stage['recipe']}` (method {stage['method']}, seed {stage['seed']}): "
+        f"`{stage['recipe']}` (method {stage['method']}, seed {stage['seed']}"
+        f"{', critics only' if stage.get('part') == 'critics' else ''}): "
         f"{stage['updates']:,} updates, {stage['minutes']:.0f} min"
         for stage in history
     )

@@ -17,7 +17,7 @@ def start_training(config: TrainConfig, report: Report) -> Training:
         config.out / f"{experiment.name}-{experiment.seed}",
         report,
         None if config.start is None else find_weights(config.start),
-        config.carry,
+        config.carry if config.critics_from is None else find_weights(config.critics_from),
         load_teacher,
         load_encoder,
     )
