@@ -12,7 +12,8 @@ def row(agent, success, training="ours", **changes):
     }  # fmt: skip
     return {
         "agent": agent, "task": "NCubes", "objects": 4, "requested_objects": 4, "success": success,
-        "paper": "0.7", "target": "0.9", "training": training, "episodes": 100, **metrics, **changes,
+        "paper": "0.7", "target": "0.9", "training": training, "episodes": 100, **metrics,
+        **changes,
     }  # fmt: skip
 
 
