@@ -40,12 +40,12 @@ class Instance:
 
 
 def weak_self_attention(own: float = 1e-6) -> Instance:
-    """The instance that breaks Theorem 1 for M = 2.
+    """The instance that breaks Theorem 1 for M = 2, and the extension even with ε of objects.
 
     Objects hardly attend to themselves. With two objects each attends to the other, whatever its
     attention is; how it divides attention between two others shows with three objects only.
     """
-    v = np.array([0.0, 1.0, 0.0])
+    v = np.array([0.0, 1.0, 0.5])
     optimal = np.where(np.eye(3) > 0, own, 1.0)
     learned = np.where(np.eye(3) > 0, own, np.array([1.0, 9.0, 1.0]))
     return Instance(2, AttentionQ(learned, v), AttentionQ(optimal, v))
