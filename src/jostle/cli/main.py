@@ -17,7 +17,7 @@ COMMANDS: Catalog[str] = Catalog(
         "evaluate": "Evaluate agents with the paper's five metrics",
         "compare": "Compare two agents on the same episodes, from stored results",
         "benchmark": "Evaluate many agents on many tasks, beside the paper's results",
-        "theory": "Check the theory of compositional generalization, draw it beside measured errors",
+        "theory": "Check the theory of generalization to more objects, beside measured errors",
         "collect": "Collect frames with ground truth for encoders",
         "pretrain": "Train an encoder, or resume a run",
         "probe": "Measure an encoder against the ground truth of frames",

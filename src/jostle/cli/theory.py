@@ -36,13 +36,13 @@ class TheoryConfig:
     """Largest number of cubes that it was trained with, M."""
     cubes: int = 7
     """Largest number of cubes that it is tested with."""
-    episodes: int = 32
+    episodes: int = 24
     """Episodes per number of cubes."""
-    fit_episodes: int = 48
+    fit_episodes: int = 32
     """Episodes per number of cubes up to M, for the critics that are fitted to returns."""
-    fit_updates: int = 1000
+    fit_updates: int = 400
     """Gradient steps of each of these."""
-    toy_updates: int = 2500
+    toy_updates: int = 1500
     """Gradient steps of each critic of the toy MDP."""
     cache: bool = True
     """Reuse the numbers in OUT; --no-cache measures all of them again."""
@@ -93,7 +93,9 @@ def _stored(config: TheoryConfig) -> dict[str, Any]:
     try:
         numbers: dict[str, Any] = json.loads(path.read_text())
     except ValueError as error:
-        raise BadValueError(f"{path} is damaged ({error}): remove it, or use --no-cache.") from error
+        raise BadValueError(
+            f"{path} is damaged ({error}): remove it, or use --no-cache."
+        ) from error
     return numbers
 
 
@@ -106,7 +108,9 @@ def _critics(config: TheoryConfig) -> dict[str, Any]:
     torch.set_num_threads(1)
     agent = _load_with_critics(config.agent)
     critics = {f"{config.agent} (TD3)": agent}
-    fit = [_visits(agent, n, config.fit_episodes, _TRAIN_SEED) for n in range(1, config.trained + 1)]
+    fit = [
+        _visits(agent, n, config.fit_episodes, _TRAIN_SEED) for n in range(1, config.trained + 1)
+    ]
     for values in ("per-entity", "pooled"):
         _say(f"fitting critics: {values}")
         critics[f"{values}, fitted to returns"] = fit_critics(

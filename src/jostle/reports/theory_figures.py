@@ -47,7 +47,7 @@ def _growth(rows: list[dict[str, Any]]) -> Any:
     axes.plot(counts, [row["worst"] for row in rows], "C0o", label="largest error, worst case")
     axes.plot(counts, [row["typical"] for row in rows], "C7s", label="largest error, typical")
     _mark_ranges(axes, trained, counts[-1])
-    axes.set(xlabel="objects", ylabel="error / range of values", yscale="log", ylim=(2e-4, 1))
+    axes.set(xlabel="objects", ylabel="error / range of values", yscale="log", ylim=(2e-4, 9))
     axes.legend(fontsize=7, loc="upper left")
     axes.set_title(f"trained with up to M = {trained}, δ = 0.01", fontsize=10)
     return figure
@@ -62,9 +62,9 @@ def _tightness(rows: list[dict[str, Any]]) -> Any:
     axes.plot(*zip(*own, strict=True), "C1--o", label="bound by our proof, same δ")
     axes.plot(trained, [row["sharper"] for row in rows], "C0--o", label="bound, δ everywhere")
     axes.plot(trained, [row["found"] for row in rows], "ks", label="largest error found")
-    axes.set(xlabel="M", ylabel="error / (range · δ)", yscale="log", xticks=trained)
+    axes.set(xlabel="M", ylabel="error / (range · δ)", ylim=(0, 33), xticks=trained)
     axes.set_title("2M − 1 objects, exact values of single objects", fontsize=10)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper left")
     return figure
 
 

@@ -170,16 +170,17 @@ def fit_critics(
         rows = torch.randint(len(data.action), (_BATCH,), generator=rng)
         gain = torch.from_numpy(data.returns - data.potential)[rows].float()  # (B, N)
         target = gain if values == "per-entity" else gain.mean(-1)
-        inputs = (
-            fitted.critic_normalizer(entities.map(lambda x: x[rows]))
-            for entities in (data.state, data.goal)
-        )
+        inputs = (fitted.critic_normalizer(_rows(x, rows)) for x in (data.state, data.goal))
         q = fitted.critics(*inputs, data.action[rows])  # (C, B) or (C, B, N)
         loss = (q - target).square().mean()
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     return fitted
+
+
+def _rows(entities: Entities, rows: Tensor) -> Entities:
+    return entities.map(lambda x: x[rows])
 
 
 def _joined(parts: Sequence[Entities]) -> Entities:

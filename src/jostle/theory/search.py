@@ -42,8 +42,8 @@ def worst_weights(
 ) -> tuple[float, AttentionQ, AttentionQ]:
     """Climb to weights whose total variation with N objects is largest, relative to δ with M.
 
-    Rows of attention do not interact in Theorem 1, so all objects attend alike. Returns the ratio
-    of total variation and δ, and the two Q-functions; the values of the second are the worst ones.
+    All objects attend alike, so that δ is the same on own sets and everywhere. Returns the ratio of
+    total variation and δ, and the two Q-functions, with the values for which the error is largest.
     """
     start, end = heavy_and_light(used, trained, 0.02)
     logs = np.log(np.stack([start.alpha[0], np.maximum(end.alpha[0], 1e-5)]))  # (2, N)

@@ -18,10 +18,8 @@ from jostle.theory.models import (
 )
 from jostle.theory.search import heavy_and_light, worst_weights
 
-GAMMA = 0.95
-"""Discount of the exact examples: that of the trained agents."""
-TOP = bounds.top_value(GAMMA)
 _DELTA = 0.01
+"""Difference of attention weights in the study of growth."""
 
 
 def growth(trained: int = 3, used: int = 8, random_pairs: int = 200) -> list[dict[str, Any]]:
@@ -157,5 +155,7 @@ def _negative() -> list[dict[str, float]]:
             abs(other[s] @ v[s] / other[s].sum() - weights[s] @ v[s] / weights[s].sum())
             for s in sets
         ]
-        rows.append({"sum": 2 - c, "up_to_two": float(max(errors[:-1])), "three": float(errors[-1])})
+        rows.append(
+            {"sum": 2 - c, "up_to_two": float(max(errors[:-1])), "three": float(errors[-1])}
+        )
     return rows
