@@ -1,6 +1,7 @@
 """`jostle theory`: the paper's theory beside measured errors."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,7 @@ def run(argv: list[str]) -> None:
     config.out.mkdir(parents=True, exist_ok=True)
 
     # What is done is kept, so that an interruption loses one part at most
-    parts = {
+    parts: dict[str, Callable[[], Any]] = {
         "growth": study.growth,
         "tightness": study.tightness,
         "broken": study.broken,

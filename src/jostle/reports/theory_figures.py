@@ -1,5 +1,6 @@
 """Figures of `jostle theory`, from its numbers."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ _BEYOND = "0.92"
 
 def draw_figures(numbers: Numbers, out: Path) -> None:
     """Draw all figures into a folder."""
-    drawings = {
+    drawings: dict[str, Callable[[Any], Any]] = {
         "growth": _growth,
         "tightness": _tightness,
         "broken": _broken,

@@ -85,7 +85,8 @@ def _exact(numbers: Numbers, folder: str) -> str:
         f"Error per δ with 2M − 1 objects:\n\n{markdown_table(columns, tight)}\n"
         "With δ everywhere the bound is attained for M = 2 and 3. The bound of Theorem 1 is 5 to "
         "15 times the largest error that was found, by a search among objects that attend alike; "
-        "for M = 2 and objects that do not, error per δ is unbounded (below). A bound above 1 says nothing, so with M = 3 "
+        "for M = 2 and objects that do not, error per δ is unbounded (below). A bound "
+        "above 1 says nothing, so with M = 3 "
         f"and 4 objects Theorem 1 is empty from δ = {1 / bounds.paper_bound(0, 1, 4, 1):.3f} on.\n"
     )
 
@@ -173,9 +174,10 @@ def _critics(numbers: Numbers, folder: str) -> str:
         f"Monte-Carlo returns of the policy of `{numbers['agent']}` stand in for Q*, at states "
         f"that it visits ({numbers['episodes']} episodes per number of cubes). Rewards are cut at "
         f"−2 and shifted to [0, 1], so values lie in [0, {top:.0f}]. The critics of the zoo were "
-        "trained by TD3; the two others, values per entity and pooled (the paper's form), were fitted to "
-        f"returns of the same policy with 1 to {trained} cubes: {numbers['fit_episodes']} other "
-        f"episodes each, {numbers['fit_updates']} updates, one seed.\n\n"
+        "trained by TD3; the two others, values per entity and pooled (the paper's form), were "
+        f"fitted to returns of the same policy with 1 to {trained} cubes: "
+        f"{numbers['fit_episodes']} other episodes each, "
+        f"{numbers['fit_updates']} updates, one seed.\n\n"
         f"{markdown_table(header, lines)}\n{_answer(numbers)}"
     )
 
@@ -197,8 +199,8 @@ def _answer(numbers: Numbers) -> str:
         )
     return (
         "δ is not defined for the EIT: its critics are no single attention-weighted average. "
-        "Values per entity share the outer form of Assumption 1, the mean over objects, not the inner "
-        "one; pooled values share neither.\n\n"
+        "Values per entity share the outer form of Assumption 1, the mean over objects, not the "
+        "inner one; pooled values share neither.\n\n"
         + "\n".join(sentences)
         + "\n\n**Does the theorem say anything about real agents?** No. Its δ does not exist for "
         "them, its ε is a largest error over all states, and with the ε that can be measured the "

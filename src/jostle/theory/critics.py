@@ -174,7 +174,7 @@ def fit_critics(
         q = fitted.critics(*inputs, data.action[rows])  # (C, B) or (C, B, N)
         loss = (q - target).square().mean()
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
     return fitted
 

@@ -22,8 +22,10 @@ Sets = NDArray[np.int64]
 class QFunction(Protocol):
     """A value of every set."""
 
-    v: Values
-    """Values of single objects, (n,)."""
+    @property
+    def v(self) -> Values:
+        """Values of single objects, (n,)."""
+        ...
 
     def values(self, sets: Sets) -> Values:
         """Values of sets, (S,)."""

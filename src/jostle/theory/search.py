@@ -15,7 +15,9 @@ _TOLERANCE = 1e-15
 """Error up to which two Q-functions count as equal."""
 
 
-def heavy_and_light(states: int, trained: int, change: float, top: float = 1.0) -> list[AttentionQ]:
+def heavy_and_light(
+    states: int, trained: int, change: float, top: float = 1.0
+) -> tuple[AttentionQ, AttentionQ]:
     """Two Q-functions whose error grows as (N - 1) / (M - 1): one heavy state and many light ones.
 
     All objects attend alike. In the second, light states have no weight to speak of; in the first,
@@ -24,12 +26,9 @@ def heavy_and_light(states: int, trained: int, change: float, top: float = 1.0) 
     light = change / (1 - change) / (trained - 1)
     v = np.zeros(states)
     v[0] = top
-    pair = []
-    for weight in (light, 1e-12):
-        row = np.full(states, weight)
-        row[0] = 1.0
-        pair.append(AttentionQ(np.tile(row, (states, 1)), v))
-    return pair
+    rows = np.ones((2, states))
+    rows[:, 1:] = [[light], [1e-12]]
+    return alike(rows[0], v), alike(rows[1], v)
 
 
 def alike(weights: Values, v: Values) -> AttentionQ:

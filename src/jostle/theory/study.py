@@ -122,7 +122,9 @@ def _described(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _random_pair(states: int, trained: int, rng: np.random.Generator) -> tuple[AttentionQ, ...]:
+def _random_pair(
+    states: int, trained: int, rng: np.random.Generator
+) -> tuple[AttentionQ, AttentionQ]:
     """Two random Q-functions of equal values in [0, 1] whose attention differs by about δ."""
     logs, change = rng.normal(size=(2, states, states))
     v = rng.random(states)
