@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from jostle.core.errors import BadValueError, require
 from jostle.core.files import write_json
 from jostle.reports.plot_style import plot_style, save_figure, series_style
+from jostle.evaluation.statistics import t_quantile
 from jostle.runs.run_dir import RunDir
 
 XAxis = Literal["env-steps", "updates", "minutes"]
@@ -105,7 +106,7 @@ def summarize_seeds(curves: Sequence[tuple[Values, Values]]) -> SeedSummary | No
     mean = values.mean(0)
     if len(curves) < _MIN_SEEDS:
         return SeedSummary(x, mean, values.min(0), values.max(0), "min to max")
-    half = _t_quantile(len(curves) - 1) * values.std(0, ddof=1) / math.sqrt(len(curves))
+    half = t_quantile(len(curves) - 1) * values.std(0, ddof=1) / math.sqrt(len(curves))
     return SeedSummary(x, mean, mean - half, mean + half, "95 % interval")
 
 
@@ -244,12 +245,3 @@ def _points(rows: Rows, x_axis: tuple[str, str, float], metric: str) -> tuple[Va
 
 def _style(rows: Rows) -> PlotStyle:
     return next(style for style in _STYLES if style.panels[0][0] in rows[0])
-
-
-def _t_quantile(freedom: int) -> float:
-    """97.5 % quantile of Student's t: its expansion at infinity, within 0.3 % from 4 on."""
-    z = 1.959964
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / freedom + second / freedom**2 + third / freedom**3
