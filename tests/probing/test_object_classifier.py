@@ -1,4 +1,4 @@
-"""Objects are told from the arm by their motion; the classifier is saved, and knows its encoder."""
+"""Motion distinguishes objects from the arm; the classifier is saved, and knows its encoder."""
 
 from dataclasses import replace
 
@@ -76,7 +76,7 @@ def test_the_classifier_keeps_objects_only_and_is_the_same_after_saving(scene, t
 def test_the_threshold_of_colors_lies_between_equal_and_different_ones():
     threshold = same_color_threshold(np.linspace(0, 4, 100), np.linspace(50, 90, 100))
     assert 4 < threshold < 50
-    with pytest.raises(BadValueError, match="told apart"):
+    with pytest.raises(BadValueError, match="do not distinguish"):
         same_color_threshold(np.linspace(0, 60, 100), np.linspace(5, 9, 100))
     with pytest.raises(BadValueError, match="at least two objects"):
         same_color_threshold(np.ones(3), np.ones(0))
@@ -84,7 +84,7 @@ def test_the_threshold_of_colors_lies_between_equal_and_different_ones():
 
 def test_scenes_that_teach_nothing_are_refused(scene):
     pixels, features = scene
-    with pytest.raises(BadValueError, match="at least 20 episodes"):
+    with pytest.raises(BadValueError, match="over at least 20 episodes"):
         motion_labels(pixels[:3], np.ones(pixels[:3].shape[:-1], bool))
     with pytest.raises(BadValueError, match="No particle is clearly an object"):
         consistent(features.reshape(-1, 3), np.zeros(features[..., 0].size, np.int64))

@@ -33,7 +33,7 @@ def motion_labels(pixels: NDArray[np.float64], visible: NDArray[np.bool_]) -> La
     episodes, steps = visible.shape[:2]
     require(
         episodes >= _MIN_EPISODES and steps > 2 * _STILL_STEPS,
-        f"Objects are told from background by at least {_MIN_EPISODES} episodes of "
+        f"Objects and background differ only over at least {_MIN_EPISODES} episodes of "
         f"{2 * _STILL_STEPS} steps, not {episodes} of {steps - 1}.",
     )
     still = _steps_in_place(pixels, visible)  # (E, T, V, K)

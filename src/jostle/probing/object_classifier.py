@@ -1,5 +1,7 @@
 """Fit the classifier of particles that show objects."""
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -8,7 +10,7 @@ from torch.nn import functional as F
 
 from jostle.core.errors import require
 from jostle.core.object_classifier import Floats, ObjectClassifier
-from jostle.probing.motion_labels import OBJECT, OTHER, Labels, consistent
+from jostle.probing.motion_labels import OBJECT, UNKNOWN, Labels, consistent
 
 _HIDDEN, _STEPS, _LR, _WEIGHT_DECAY = 16, 600, 1e-2, 0.1
 _ALIKE, _DIFFERENT = 0.95, 0.05
@@ -28,7 +30,7 @@ def fit_classifier(
         encoder: Hash of the encoder.
         seed: Seed of the initial weights.
     """
-    clear = labels != -1
+    clear = labels != UNKNOWN
     features, labels = features[clear], labels[clear]
     agreeing = consistent(features, labels)
     features, labels = features[agreeing], labels[agreeing]
@@ -51,7 +53,7 @@ def same_color_threshold(alike: Floats, different: Floats) -> float:
     near, far = float(np.quantile(alike, _ALIKE)), float(np.quantile(different, _DIFFERENT))
     require(
         near < far,
-        f"Objects cannot be told apart by their features: 95 % of the pairs of one object are "
+        f"Features do not distinguish the objects: 95 % of the pairs of one object are "
         f"within {near:.3g}, but 5 % of those of different objects within {far:.3g}.",
     )
     return float(np.sqrt(near * far))
@@ -81,17 +83,14 @@ def _train(
     x, y = torch.from_numpy(inputs.astype(np.float32)), torch.from_numpy(is_object).float()
     weight = torch.where(y > 0, 0.5 / y.mean(), 0.5 / (1 - y.mean()))
     optimizer = torch.optim.AdamW(net.parameters(), lr=_LR, weight_decay=_WEIGHT_DECAY)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, _STEPS)
-    for _ in range(_STEPS):
+    for step in range(_STEPS):
+        for group in optimizer.param_groups:
+            group["lr"] = _LR * (1 + math.cos(math.pi * step / _STEPS)) / 2
         optimizer.zero_grad()
         F.binary_cross_entropy_with_logits(net(x)[:, 0], y, weight=weight).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-        schedule.step()
     return tuple(
         (layer.weight.detach().numpy().T.copy(), layer.bias.detach().numpy().copy())
         for layer in net
         if isinstance(layer, nn.Linear)
     )
-
-
-__all__ = ["OBJECT", "OTHER", "accuracy", "fit_classifier", "same_color_threshold"]

@@ -5,7 +5,6 @@ from typing import Any
 
 from torch import Tensor
 
-from jostle.agents.td3 import TD3Agent
 from jostle.core.checkpoint import CheckpointError, load
 from jostle.core.errors import BadValueError, require
 from jostle.runs.run_dir import RunDir, critics_file
@@ -37,7 +36,13 @@ def carry_weights(trainer: AgentTrainer, weights: Path | None, carry: Carry | Pa
         The trainings that the networks went through.
     """
     history = [] if weights is None else _carry_agent(trainer, weights, carry == "all")
-    return history + _carry_critics(trainer, carry) if isinstance(carry, Path) else history
+    critics = critics_of(carry)
+    return history if critics is None else history + _carry_critics(trainer, critics)
+
+
+def critics_of(carry: Carry | Path) -> Path | None:
+    """The agent whose critics are taken over instead, if `carry` names one."""
+    return None if carry in ("actor", "all") else Path(carry)
 
 
 def _carry_agent(trainer: AgentTrainer, weights: Path, critics: bool) -> History:
@@ -55,13 +60,13 @@ def _carry_agent(trainer: AgentTrainer, weights: Path, critics: bool) -> History
 
 def _carry_critics(trainer: AgentTrainer, weights: Path) -> History:
     """Let privileged critics start as those of an agent of true state."""
-    agent, file = trainer.components.agent, _file(weights)
+    agent: Any = trainer.components.agent
+    file = _file(weights)
     require(
-        isinstance(agent, TD3Agent) and agent.spec.critic is not None,
+        agent.spec.critic is not None and hasattr(agent, "load_critics"),
         "--critics-from is for critics that see true state beside an actor that sees images: "
         "train with --obs pixels --method td3-privileged.",
     )
-    assert isinstance(agent, TD3Agent)
     tensors, meta = load(file)
     carried = meta.get("experiment", {})
     if carried.get("encoder"):

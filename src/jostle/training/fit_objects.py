@@ -12,10 +12,12 @@ from jostle.core.particles import pixel_positions
 from jostle.core.protocols import Encoder
 from jostle.encoders.saving import encoder_hash
 from jostle.envs.vector import TabletopVectorEnv
+from jostle.oracles.policy import RandomPolicy
 from jostle.probing.motion_labels import OBJECT, motion_labels
 from jostle.probing.object_classifier import fit_classifier
 from jostle.rollout.collector import stack_steps
 from jostle.rollout.pixel_observer import PixelObserver
+from jostle.rollout.rollout import rollout
 from jostle.rollout.table_projection import UNIT, TableProjection
 from jostle.scene.cameras import resolve_cameras
 from jostle.scene.spec import CUBE_SIDE
@@ -73,13 +75,11 @@ def watch_random_actions(
     env: TabletopVectorEnv, observer: PixelObserver, steps: int, seed: int
 ) -> Entities:
     """Particles (E, T+1, V, K, D) of episodes with random actions, one per environment."""
-    rng = np.random.default_rng(seed)
-    observation, _ = env.reset(seed=seed)
-    seen = [observer.state(observation)]
-    for _ in range(steps):
-        actions = rng.uniform(-1, 1, (env.num_envs, 3)).astype(np.float32)
-        observation, *_ = env.step(actions)
-        seen.append(observer.state(observation))
+    seen: list[Entities] = []
+    rollout(
+        env, RandomPolicy(seed), steps, seed=seed,
+        on_step=lambda step: seen.append(observer.state(step.observation)),
+    )  # fmt: skip
     return stack_steps(seen)
 
 

@@ -16,7 +16,7 @@ from jostle.runs.resume import Notify, change_total, ignore, restart
 from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import Report
 from jostle.training.agent_trainer import AgentTrainer
-from jostle.training.carry import carry_weights
+from jostle.training.carry import carry_weights, critics_of
 from jostle.training.components import agent_encoder
 from jostle.training.curriculum import CurriculumTrainer, Stage, stages_of
 from jostle.training.experiment import Carry, Experiment, differences, read_experiment
@@ -135,7 +135,7 @@ def _check_start(experiment: Experiment, weights: Path | None, carry: Carry | Pa
             "bc_weight keeps the actor near the weights that training starts from: name them with "
             "--from, or train with --bc-weight 0."
         )
-    if experiment.training.curriculum and (weights is not None or isinstance(carry, Path)):
+    if experiment.training.curriculum and (weights is not None or critics_of(carry) is not None):
         raise BadValueError(
             "A curriculum starts from nothing: its first stage has fewer objects. To start from "
             "weights, train with --no-curriculum."
