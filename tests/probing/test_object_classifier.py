@@ -93,7 +93,7 @@ def test_scenes_that_teach_nothing_are_refused(scene):
 def test_a_classifier_of_another_encoder_or_width_is_refused(tmp_path):
     classifier = by_sum("abc")
     classifier.check_encoder("abc")
-    with pytest.raises(BadValueError, match="jostle objects"):
+    with pytest.raises(BadValueError, match="Fit one for this encoder"):
         classifier.check_encoder("def")
     with pytest.raises(BadValueError, match="another encoder"):
         classifier(np.zeros((2, 5), np.float32))

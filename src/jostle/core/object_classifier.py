@@ -69,7 +69,8 @@ class ObjectClassifier:
         if digest != self.encoder:
             raise BadValueError(
                 f"The classifier of objects was fitted to an encoder with the hash "
-                f"{self.encoder}, not {digest}. Fit one for this encoder: jostle objects ENCODER."
+                f"{self.encoder}, not {digest}. Fit one for this encoder: "
+                "jostle.training.fit_objects.fit_object_classifier."
             )
 
 
@@ -97,7 +98,7 @@ def load_classifier(path: Path) -> ObjectClassifier:
 
     tensors, meta = load(path)
     if "object_classifier" not in meta:
-        raise BadValueError(f"{path} holds no classifier of objects (jostle objects makes one).")
+        raise BadValueError(f"{path} holds no classifier of objects.")
     own = meta["object_classifier"]
     arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
     return ObjectClassifier(
