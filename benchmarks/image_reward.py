@@ -181,6 +181,11 @@ def ranks(values: np.ndarray) -> np.ndarray:
     return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
 
 
+def _if_any(row: Any, key: str) -> str:
+    """A number that means something only where success was reached."""
+    return f"{row[key]:.3f}" if row["successes"] else "no success"
+
+
 TABLES: dict[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
     "Which particles show objects": (
         ("objects kept", lambda row: f"{row['object_accuracy']:.3f}"),
@@ -198,8 +203,8 @@ TABLES: dict[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
         )
     ),
     "Success by images": (
-        ("precision", lambda row: f"{row['detector_precision']:.3f}"),
-        ("recall", lambda row: f"{row['detector_recall']:.3f}"),
+        ("precision", lambda row: _if_any(row, "detector_precision")),
+        ("recall", lambda row: _if_any(row, "detector_recall")),
         ("steps with success", lambda row: f"{row['successes']} of {row['frames']}"),
         ("objects found in a goal", lambda row: f"{row['goal_objects']:.2f}"),
     ),
@@ -222,7 +227,12 @@ NOTES = """The classifier of objects is learned from 312 random actions in 24 ep
 tags and without ground truth (`src/jostle/training/fit_objects.py`): what stays in its place within
 an episode is an object, what is elsewhere after every action is the arm. Segmentation only judges
 it here. Rewards are of particles or objects that it keeps, along episodes of the oracle with 30 %
-random actions, on other seeds than the classifier was learned from."""
+random actions, on other seeds than the classifier was learned from.
+
+Achieved: 0.97 within an episode with three cubes. Missed: 0.98 of the objects and 0.98 of the others
+in every scene (0.972 to 0.989, and 0.982 to 0.996), and 0.95 recall of success with three cubes and
+both numbers with cuboids. Objects are missed while the arm hides half of them. Two cubes that
+touch in the goal are sometimes found as one."""
 
 
 if __name__ == "__main__":
