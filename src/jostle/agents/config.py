@@ -80,7 +80,7 @@ class TD3Config:
 class IQLConfig:
     """Offline learning: how state values and the policy follow from the data."""
 
-    expectile: float = 0.7
+    expectile: float = 0.9
     """Expectile of the values of the data's actions that is the value of a state: 0.5 the mean,
     near 1 the best action."""
     bc_alpha: float = 1.0
