@@ -47,15 +47,23 @@ def test_rows_of_results_have_explained_keys_only():
 def test_keys_of_trainings_of_agents_are_explained(tmp_path):
     pytest.importorskip("torch")
     from experiments import DAGGER, TD3, metric_rows, quiet, tiny
+    from jostle.presets.axes import Axes
     from jostle.training.start import start_run
+    from recorded import record
 
     logged = set()
-    for name, axes in (("td3", TD3), ("dagger", DAGGER)):
+    record(tmp_path / "data", 4, task="OneCube")
+    for name, axes in (("td3", TD3), ("dagger", DAGGER), ("iql", Axes(method="iql"))):
         experiment = tiny(axes=axes, env_steps=4 * 5 * 3, horizon=5, random_episodes=4)
         if name == "dagger":
             training = replace(experiment.training, shuffle_object_ids=False)
             net = replace(experiment.net, aux_targets=4)
             experiment = replace(experiment, training=training, net=net)
+        if name == "iql":
+            data = str(tmp_path / "data")
+            experiment = replace(
+                experiment, offline=replace(experiment.offline, data=data, updates=2)
+            )
         start_run(experiment, tmp_path / name, report=quiet).run()
         for row in metric_rows(tmp_path / name):
             logged |= set(row)

@@ -1,6 +1,8 @@
 """What every agent has: what it observes, and defaults for what trainers call."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +18,7 @@ from jostle.nets.config import NetConfig
 from jostle.replay.episodes import Episodes
 
 CPU = torch.device("cpu")
+M = TypeVar("M", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -83,3 +86,15 @@ class BaseAgent:
         """Attention to each entity of the state, (B, V, K), for agents that have any."""
         del state, goal
         raise BadValueError(f"A {type(self).__name__} has no attention to show.")
+
+
+def move(module: M, device: torch.device) -> M:
+    """Move a module to a device, unless it is there."""
+    held = next(iter(module.state_dict().values())).device
+    return module if held == device else module.to(device)
+
+
+def make_adam(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Adam:
+    """Adam in its fastest form."""
+    trained = list(parameters)
+    return torch.optim.Adam(trained, lr=lr, fused=trained[0].device.type in ("cpu", "cuda"))

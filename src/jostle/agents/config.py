@@ -83,7 +83,7 @@ class IQLConfig:
     expectile: float = 0.7
     """Expectile of the values of the data's actions that is the value of a state: 0.5 the mean,
     near 1 the best action."""
-    bc_alpha: float = 1.0
+    bc_alpha: float = 10.0
     """Weight of behavior cloning in the actor's loss, beside values scaled to a mean of 1."""
     bc_advantage_filter: bool = True
     """Whether only actions that are better than the value of their state are cloned."""

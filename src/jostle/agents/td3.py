@@ -1,9 +1,8 @@
 """TD3: twin critics, a delayed actor, target networks of all three. The update fits on a screen."""
 
-from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from jostle.agents import weights
-from jostle.agents.base import CPU, BaseAgent, PixelSensor
+from jostle.agents.base import CPU, BaseAgent, PixelSensor, make_adam, move
 from jostle.agents.config import TD3Config
 from jostle.agents.networks import ObservationSpec, make_actor, make_critics, make_normalizer
 from jostle.core.entities import Entities
@@ -22,8 +21,6 @@ from jostle.nets.config import NetConfig
 from jostle.nets.eit import EITActor
 from jostle.replay.batch import Batch, GoalTransition
 from jostle.replay.episodes import Episodes, Trajectory
-
-M = TypeVar("M", bound=nn.Module)
 
 
 class TD3Agent(BaseAgent):
@@ -283,18 +280,6 @@ def mean_over_objects(values: Tensor, present: Tensor | None) -> Tensor:
     return (values * weight).sum(-1) / weight.sum(-1)
 
 
-def move(module: M, device: torch.device) -> M:
-    """Move a module to a device, unless it is there."""
-    held = next(iter(module.state_dict().values())).device
-    return module if held == device else module.to(device)
-
-
 def _flat_states(trajectory: Trajectory) -> Entities:
     """All steps but the last of all episodes as one batch of sets."""
     return trajectory.states.map(lambda x: x[:, :-1].reshape(-1, *x.shape[2:])).to_torch()
-
-
-def make_adam(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Adam:
-    """Adam in its fastest form."""
-    trained = list(parameters)
-    return torch.optim.Adam(trained, lr=lr, fused=trained[0].device.type in ("cpu", "cuda"))

@@ -72,7 +72,7 @@ def train(
         )  # fmt: skip
     else:
         trainer = start_training(_parse(task, options), report)
-    folder = trainer.run_dir.path
+    folder, report.axis = trainer.run_dir.path, trainer.axis
     done = min(trainer.counters[trainer.axis], trainer.total)
     with tqdm(total=trainer.total, initial=done, unit="step", disable=not progress) as report.bar:
         try:
@@ -108,9 +108,11 @@ class _Report:
     def __init__(self, minutes: float | None, progress: bool) -> None:
         self._end = None if minutes is None else time.monotonic() + 60 * minutes
         self._progress, self.bar = progress, None  # type: bool, Any
+        self.axis = "env_steps"
+        """What the bar counts."""
 
     def __call__(self, row: dict[str, Any]) -> None:
-        if self.bar is not None and "env_steps" in row:
-            self.bar.update(min(row["env_steps"], self.bar.total) - self.bar.n)
+        if self.bar is not None and self.axis in row:
+            self.bar.update(min(row[self.axis], self.bar.total) - self.bar.n)
         if self._end is not None and time.monotonic() > self._end:
             raise StopRequested

@@ -32,6 +32,9 @@ AGENT_KEYS = {
     "imitation_error": "mean length of student's minus teacher's action while collecting (dagger)",
     "imitation_loss": "mean smoothed length of that difference on the batches (dagger)",
     "aux_loss": "loss of the auxiliary predictions, such as headings (dagger)",
+    "bc_loss": "mean squared distance to the recorded actions that are cloned (bc, iql)",
+    "value_loss": "expectile loss of the state values (iql)",
+    "value_mean": "mean state value of the batch; with a potential baseline, mean gain (iql)",
 }
 """Keys of a training of an agent, per iteration."""
 

@@ -29,9 +29,9 @@ def _iql(axes: Axes, experiment: Experiment, on_table: bool) -> Experiment:
     """
     values: Literal["pooled", "per-entity"] = "per-entity" if axes.per_entity else "pooled"
     experiment = replace(experiment, net=replace(experiment.net, critic_arch="same", values=values))
-    hindsight = replace(experiment.hindsight, her_ratio=0.8)
+    hindsight = experiment.hindsight
     if on_table and not experiment.encoder:
         hindsight = replace(
-            hindsight, strategy="per-object", other_episode_fraction=0.2, stay_fraction=0.2
+            hindsight, strategy="per-object", other_episode_fraction=0.2, stay_fraction=0.1
         )
     return replace(experiment, hindsight=hindsight)
