@@ -15,6 +15,8 @@ COMMANDS: Catalog[str] = Catalog(
         "tasks": "List the tasks",
         "video": "Record an episode of an agent: .mp4 or .gif, and a contact sheet",
         "evaluate": "Evaluate agents with the paper's five metrics",
+        "generalize": "Map how much success an agent keeps when its task changes",
+        "report": "Lay stored results beside the paper's, on one page",
         "benchmark": "Evaluate many agents on many tasks, beside the paper's results",
         "collect": "Collect frames with ground truth for encoders",
         "pretrain": "Train an encoder, or resume a run",

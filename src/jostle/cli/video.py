@@ -54,6 +54,8 @@ class VideoConfig:
     """Agent: oracle, random, a name of the zoo, a run directory or a weights file."""
     objects: int | None = None
     """Number of objects; the task's own number by default."""
+    colors: str = "fixed"
+    """Colors of the objects: fixed, random or hues."""
     vary: tuple[str, ...] = ()
     """What differs from the task: factors such as shape=star mass=x20 color=held-out light=0.7;
     docs/tasks.md lists them."""
@@ -71,6 +73,11 @@ class VideoConfig:
     """Actions shown per second (real time is 3)."""
     shadows: bool = False
     """Render shadows in the video; the agent's own frames do not change."""
+    failures: bool = False
+    """Instead of a video, evaluate --episodes episodes and make a sheet of the failed ones for
+    each cause of failure (docs/concepts/failures.md)."""
+    episodes: int = 100
+    """Episodes to look for failures in, from --seed on."""
     overlay: str = "none"
     """none; for pixel agents also particles, attention (of the actor's pooling) or goal."""
 
@@ -78,6 +85,7 @@ class VideoConfig:
         """Refuse values out of range."""
         parse_vary(self.vary)
         check_int("seed", self.seed, 0)
+        check_int("episodes", self.episodes, 1)
         check_int("fps", self.fps, 1)
         check_int("size", self.size, 8)
         if self.steps is not None:
@@ -87,6 +95,14 @@ class VideoConfig:
 def run(argv: list[str]) -> None:
     """Record the video and print where it is."""
     config = tyro.cli(VideoConfig, prog="jostle video", args=argv)
+    if config.failures:
+        from jostle.cli.failure_sheets import make_failure_sheets
+
+        table, sheets = make_failure_sheets(config)
+        print(table)
+        for path in sheets:
+            print(f"sheet: {path}")
+        return
     video, sheet, recording = make_video(config)
     outcome = "success" if recording.success else "no success"
     print(f"{outcome}; final distances: {np.round(recording.distances[-1], 3).tolist()}")
@@ -101,7 +117,7 @@ def make_video(config: VideoConfig) -> tuple[Path, Path, Recording]:
     check_output(config.out, folder=True)
     vary = parse_vary(config.vary)
     options = vary.env_kwargs(required_env_kwargs(config.agent), config.agent)
-    options["objects"] = config.objects
+    options |= {"objects": config.objects, "colors": config.colors}
     check_varied_episodes(vary, config.task, options, [config.seed])
     env = TabletopVectorEnv(1, config.task, autoreset_mode="Disabled", **options)
     # Episode
