@@ -23,6 +23,8 @@ _COLUMNS = (
 _METRICS = (
     "success", "success_fraction", "maximum_distance", "average_distance", "average_return",
 )  # fmt: skip
+_PAPER_SEEDS, _PAPER_EPISODES = "3", "400"
+"""Seeds of the paper's means, and episodes of each of its numbers."""
 _MISSING = '<p class="missing">missing: there is no stored result of ours</p>'
 
 
@@ -119,8 +121,9 @@ def _paper_row(item: PaperItem, row: PaperRow) -> str:
             cells.append(f"{values[0]:.3f}{spread}")
         else:
             cells.append(html.escape(row.said) if metric == "success" else "")
-    seeds = "several" if any(len(values) > 1 for values in row.metrics.values()) else ""
-    cells += [seeds, "", "TD3 (no teacher)", "", item.label]
+    over_seeds = any(len(values) > 1 for values in row.metrics.values())
+    episodes = _PAPER_EPISODES if row.metrics and not row.said else ""
+    cells += [_PAPER_SEEDS if over_seeds else "", episodes, "TD3 (no teacher)", "", item.label]
     return f'<tr class="paper" data-source="{item.label}">{_cells(cells)}</tr>\n'
 
 
@@ -138,7 +141,7 @@ def _our_row(row: PaperRow, line: Line) -> str:
         html.escape(row.label), whose, shown, *metrics,
         str(line.seeds), episodes, html.escape(first.method),
         "" if minutes is None else str(minutes),
-        f'<details><summary>{html.escape(first.source)}</summary><code>'
+        f'<details><summary>{html.escape(Path(first.source).name)}</summary><code>'
         f"{html.escape(first.command)}</code></details>",
     ]  # fmt: skip
     facts = {"episode_set": "episode set", "weights": "weights", "mujoco": "MuJoCo"}

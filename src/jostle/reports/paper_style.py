@@ -10,12 +10,12 @@ HEAD = """<!doctype html>
   --soft: #a0a0a0; --band: #22252b; --accent: #6cb8ee; --warn: #ff8a80; }} }}
 body {{ font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   margin: 0; }}
-main {{ max-width: 88em; margin: 0 auto; padding: 1.5em; }}
+main {{ max-width: 100em; margin: 0 auto; padding: 1.5em; }}
 h1 {{ font-size: 1.6em; line-height: 1.25; }}
 h2 {{ font-size: 1.15em; margin-top: 2.2em; border-top: 1px solid var(--line); padding-top: .8em; }}
 p {{ max-width: 60em; }} a {{ color: var(--accent); }} code {{ font-size: .92em; }}
 .wide {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13.5px; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }}
 th, td {{ padding: .28em .55em; text-align: right; border-bottom: 1px solid var(--line);
   vertical-align: top; white-space: nowrap; }}
 th {{ cursor: pointer; font-weight: 600; white-space: normal; vertical-align: bottom; }}
@@ -23,7 +23,9 @@ th:nth-child(-n+2), td:nth-child(-n+2), td:nth-child(10), td:nth-child(12) {{ te
 td details code {{ white-space: normal; display: block; max-width: 26em; }}
 tr.paper {{ background: var(--band); }} tr.aside {{ color: var(--soft); }}
 tr.ours:hover {{ outline: 1px solid var(--accent); }}
-td:nth-child(10) {{ white-space: normal; min-width: 9em; }}
+td[colspan] {{ text-align: left; }}
+td:nth-child(2) {{ white-space: normal; min-width: 13em; overflow-wrap: anywhere; }}
+td:nth-child(10) {{ white-space: normal; min-width: 8em; }}
 .missing, .missing td {{ color: var(--warn); }} .settings {{ color: var(--soft); }}
 summary {{ cursor: pointer; }}
 figure {{ margin: .8em 1.2em .8em 0; display: inline-block; max-width: 100%; vertical-align: top; }}
