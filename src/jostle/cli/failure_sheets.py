@@ -1,13 +1,13 @@
 """`jostle video --failures`: a sheet of failed episodes for each cause."""
 
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jostle.cli.eval_jobs import EvalJob, evaluate_policy
+from jostle.cli.video import VideoConfig, file_stem
 from jostle.core.checks import check_output
 from jostle.core.errors import require
 from jostle.evaluation.evaluate import Evaluation
@@ -20,9 +20,6 @@ from jostle.rollout.rollout import Step
 from jostle.tasks.catalog import TASKS
 from jostle.tasks.vary import parse_vary
 from jostle.zoo.agents import load_policy, required_env_kwargs
-
-if TYPE_CHECKING:
-    from jostle.cli.video import VideoConfig
 
 _SHOWN = 4
 """Moments of an episode that a sheet shows, besides its goal."""
@@ -53,7 +50,7 @@ class _Moments:
             self.batch, self.count = [], 0
 
 
-def make_failure_sheets(config: "VideoConfig") -> tuple[str, list[Path]]:
+def make_failure_sheets(config: VideoConfig) -> tuple[str, list[Path]]:
     """Evaluate an agent; the shares of causes as a table, and the paths of the sheets."""
     check_packages(video=False)
     check_output(config.out, folder=True)
@@ -76,19 +73,21 @@ def make_failure_sheets(config: "VideoConfig") -> tuple[str, list[Path]]:
         moments = _Moments(renderer, np.linspace(0, length, _SHOWN).astype(int).tolist())
         policy = TracingPolicy(load_policy(job.agent, env), env)
         result = evaluate_policy(env, policy, job.agent, job.episodes, job.seed, moments.record)
-    result = result.with_causes(policy.causes(result.episodes))
+    result = replace(result, vary=str(job.vary)).with_causes(policy.causes(result.episodes))
     table = cause_table([result]) or f"No failure in {job.episodes} episodes.\n"
     return table, _save_sheets(config, result, moments)
 
 
-def _save_sheets(config: "VideoConfig", result: Evaluation, moments: _Moments) -> list[Path]:
+def _save_sheets(config: VideoConfig, result: Evaluation, moments: _Moments) -> list[Path]:
     titles = [*(f"step {step}" for step in moments.steps), "goal"]
     paths = []
     for cause in CAUSES:
         failed = [episode.number for episode in result.episodes if episode.cause == cause]
         if failed:
             rows = [(config.seed + n, moments.episodes[n]) for n in failed[:_MAX_EPISODES]]
-            name = f"{result.task}-{Path(config.agent).stem}-{cause.replace(' ', '-')}.png"
-            sheet = failure_sheet(f"{cause}: {len(failed)} episodes", rows, titles)
+            sheet = failure_sheet(
+                f"{cause}: {len(failed)} of {len(result.episodes)} episodes", rows, titles
+            )
+            name = f"{file_stem(config)}-{cause.replace(' ', '-')}.png"
             paths.append(save_image(sheet, config.out / name))
     return paths

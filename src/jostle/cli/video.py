@@ -134,9 +134,7 @@ def make_video(config: VideoConfig) -> tuple[Path, Path, Recording]:
 
             recording = record(env, policy, steps, config.seed, renderer, on_step)[0]
     # Layout
-    stem = f"{config.task}-{Path(config.agent).stem}-{config.seed}"
-    if vary:
-        stem += "-" + re.sub(r"[^\w.+]+", "-", str(vary))
+    stem = file_stem(config)
     if overlay is None:
         frames = _frames(recording)
     else:
@@ -149,6 +147,13 @@ def make_video(config: VideoConfig) -> tuple[Path, Path, Recording]:
         [frames[index] for index in shown], 2, [f"step {index}" for index in shown]
     )
     return video, save_image(sheet, config.out / f"{stem}.png"), recording
+
+
+def file_stem(config: VideoConfig) -> str:
+    """Name of the files of a recording, without suffix."""
+    stem = f"{config.task}-{Path(config.agent).stem}-{config.seed}"
+    changes = re.sub(r"[^\w.+]+", "-", str(parse_vary(config.vary)))
+    return f"{stem}-{changes}" if changes else stem
 
 
 def _overlay_recorder(

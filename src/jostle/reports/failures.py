@@ -10,6 +10,9 @@ from jostle.reports.video import Frame, contact_sheet, with_title
 if TYPE_CHECKING:
     from jostle.evaluation.evaluate import Evaluation
 
+_TITLE_SIZE = 18
+"""Height of the title of a sheet, in pixels."""
+
 
 def cause_table(evaluations: "Sequence[Evaluation]") -> str:
     """Shares of the causes among all episodes of each evaluation; empty if no cause is known."""
@@ -40,4 +43,4 @@ def failure_sheet(
         for seed, row in episodes
         for index, (moment, _) in enumerate(zip(moments, row, strict=True))
     ]
-    return with_title(contact_sheet(frames, len(moments), titles), cause)
+    return with_title(contact_sheet(frames, len(moments), titles), cause, _TITLE_SIZE)
