@@ -45,7 +45,7 @@ def write_pages(
         f"({picture.name})\n\n{grid_table(results)}"
     )
     if film is not None:
-        page += f"\nA failed episode of the worst cell: {film.name}.\n"
+        page += f"\nA failed episode of the worst cell is in {out.with_suffix('.html').name}.\n"
     write_text(out.with_suffix(".md"), page)
     write_text(out.with_suffix(".html"), html_map(results, title, summary, made_by, film))
     paths = [out.with_suffix(suffix) for suffix in (".html", ".md", ".png", ".json")]
