@@ -76,7 +76,7 @@ def test_a_particle_that_looks_like_another_object_is_swapped(reader):
     assert read(reader, entities(OBJECTS, LOOKS[[1, 0, 2]]))[1] == [True, True, False]
     one_view = entities(OBJECTS, LOOKS[[1, 0, 2]])
     one_view.values[:, 0] = entities(OBJECTS).values[:, 0]
-    assert read(reader, one_view)[1] == [False] * 3  # the other view tells them apart
+    assert read(reader, one_view)[1] == [False] * 3  # the other view distinguishes them
 
 
 def test_goals_that_look_like_another_object_are_confused():

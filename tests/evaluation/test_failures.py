@@ -104,7 +104,7 @@ def test_an_object_at_the_goal_of_another_was_matched_wrongly():
     objects[:, 1, :2] = (-0.02, -0.1)
     episode = staged(objects=objects, at_goal=np.array([False, False, True]))
     assert cause_of(episode) == "wrong color matched"
-    stays = with_object(0, GOALS[1])  # it was there from the start: nobody brought it
+    stays = with_object(0, GOALS[1])  # it was there from the start
     stays[:, 1, :2] = (-0.02, -0.1)
     assert cause_of(staged(objects=stays, at_goal=np.array([False, False, True]))) == "dithering"
 

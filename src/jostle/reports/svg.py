@@ -12,7 +12,7 @@ _PALETTE = (
 
 
 def line_plot(
-    lines: Mapping[str, Mapping[float, float]],
+    lines: Mapping[str, Mapping[int, float]],
     x_title: str,
     y_title: str,
     dashed: Sequence[str] = (),
