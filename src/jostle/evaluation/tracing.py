@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from jostle.core.entities import FEATURES, POSITION, Entities, EntityLayout
 from jostle.core.errors import require
-from jostle.core.particles import pixel_positions
 from jostle.core.protocols import Observation, Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.evaluate import EpisodeResult
@@ -158,6 +157,8 @@ class EntityReader:
 
     def _entities_at(self, entities: Entities, points: Floats) -> tuple[NDArray[np.int64], Flags]:
         """Nearest visible entity of each point (B, N, 3) in each view, and whether it is near."""
+        from jostle.core.particles import pixel_positions  # needs torch, other agents do not
+
         pixels = pixel_positions(entities.values, self._side)  # (B, V, K, 2)
         size = (self._side, self._side)
         gap = np.full((*pixels.shape[:3], points.shape[1]), np.inf)  # (B, V, K, N)
