@@ -13,7 +13,12 @@ from matplotlib.figure import Figure
 
 from jostle.cli.main import main
 from jostle.core.errors import BadValueError
-from jostle.reports.learning_curves import plot_learning_curves, summarize_seeds
+from jostle.reports.learning_curves import (
+    plot_learning_curves,
+    redraw_learning_curves,
+    summarize_seeds,
+)
+from jostle.reports.plot_style import PALETTE, series_style
 from jostle.reports.seed_groups import group_by_experiment
 from jostle.runs.run_dir import RunDir
 
@@ -82,7 +87,7 @@ def test_point_14_seeds_of_one_experiment_become_a_line_with_a_band(plot, tmp_pa
     code, output, _ = plot("push-0", "other-0", "push-1", "push-2")
     assert (code, output) == (0, "plot: curves.png\n")
     ((figure, dpi),) = drawn
-    assert dpi >= 150
+    assert dpi >= 200
     assert labels(figure) == ["push (mean of 3 seeds, band: min to max)", "other-0"]
     for axes in figure.axes:
         line = lines(axes)["push (mean of 3 seeds, band: min to max)"]
@@ -222,3 +227,28 @@ def test_point_14_formats_are_checked_before_anything_is_read(plot):
     assert ".png" in error
     with pytest.raises(BadValueError, match="no evaluation"):
         plot_learning_curves({"a": [[]]}, Path("a.png"))
+
+
+def test_a_plot_is_redrawn_from_its_data_when_the_runs_are_gone(plot, tmp_path, drawn):
+    write_run(tmp_path / "push-0")
+    write_run(tmp_path / "a-0", name="a", success=(0.3, 0.2))
+    code, output, _ = plot("push-0", "a-0", "--data", "--x", "updates", "--title", "Both")
+    assert (code, output) == (0, "plot: curves.png\ndata: curves.json\n")
+    redraw_learning_curves(tmp_path / "curves.json", tmp_path / "again.png")
+    first, second = (figure for figure, _ in drawn)
+    assert labels(first) == labels(second)
+    assert second.get_suptitle() == "Both"
+    for axes, other in zip(first.axes, second.axes, strict=True):
+        for name, line in lines(axes).items():
+            np.testing.assert_array_equal(line.get_xydata(), lines(other)[name].get_xydata())
+    assert (tmp_path / "again.png").read_bytes() == (tmp_path / "curves.png").read_bytes()
+    (tmp_path / "curves.json").write_text("[]")
+    with pytest.raises(BadValueError, match="no learning curves"):
+        redraw_learning_curves(tmp_path / "curves.json", tmp_path / "again.png")
+
+
+def test_series_differ_for_any_color_vision():
+    styles = [tuple(series_style(number).values()) for number in range(21)]
+    assert len(set(styles)) == 21
+    lightness = sorted(sum(int(color[i : i + 2], 16) for i in (1, 3, 5)) for color in PALETTE)
+    assert len(set(lightness)) == len(PALETTE), "also without any color"

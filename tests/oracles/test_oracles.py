@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from jostle.evaluation.compare import Comparison, compare
-from jostle.evaluation.evaluate import evaluate, wilson_interval
+from jostle.evaluation.evaluate import evaluate
+from jostle.evaluation.statistics import wilson_interval
 from jostle.oracles.catalog import SCRIPTED, oracle
 from jostle.oracles.planner import BLOCKED, shortest_paths
 from jostle.oracles.policy import RandomPolicy

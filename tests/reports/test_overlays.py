@@ -1,15 +1,15 @@
 """Detections drawn over frames of any size."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 
-from jostle.reports.overlays import FrameDetections, draw_overlay, goal_layout, state_layout
+from jostle.reports.overlays import FrameDetections, detections_column, draw_overlay
 
 SIDE, CENTER_COLOR = 64, (255, 140, 0)
-VIEWS = {name: np.full((96, 96, 3), 255, np.uint8) for name in ("front", "side")}
-GOALS = {name: np.full((96, 96, 3), 200, np.uint8) for name in ("front", "side")}
 
 
 def detections(weights=None) -> FrameDetections:
@@ -59,27 +59,21 @@ def test_larger_weights_have_thicker_boxes():
 
 
 def test_zero_weights_can_be_drawn():
-    image = draw_overlay(VIEWS["front"], detections(np.zeros((2, 3), np.float32)), 0)
+    image = draw_overlay(
+        np.full((96, 96, 3), 255, np.uint8), detections(np.zeros((2, 3), np.float32)), 0
+    )
     assert image.shape == (96, 96, 3)
 
 
-def test_layouts_show_all_views_and_goals_above_a_caption():
-    state = state_layout(VIEWS, GOALS, detections(), "distance to goal: 12 mm")
-    assert state.shape[1] == 2 * 96 + 96 // 2 + 2 * 4
-    goal = goal_layout(VIEWS, GOALS, detections(), "distance to goal: 12 mm")
-    assert goal.shape[1] == 4 * 96 + 3 * 4
-    for image in (state, goal):
-        assert (image[-20:] < 128).any()
-        assert (state_layout(VIEWS, GOALS, detections(), "distance to goal: 9 mm") != state).any()
-
-
-def test_layouts_take_any_number_of_views_and_odd_sizes():
-    names = ("a", "b", "c")
-    views = {name: np.full((97, 97, 3), 255, np.uint8) for name in names}
-    three = FrameDetections(
-        np.ones((3, 1, 2)), np.ones((3, 1, 2)), np.ones((3, 1), bool), None, SIDE
-    )
-    assert state_layout(views, views, three, "").shape[1] == 3 * 97 + 97 // 3 + 3 * 4
-    one = FrameDetections(np.ones((1, 1, 2)), np.ones((1, 1, 2)), np.ones((1, 1), bool), None, SIDE)
-    single = {"a": views["a"]}
-    assert state_layout(single, single, one, "").shape[1] == 2 * 97 + 4
+@pytest.mark.parametrize("views", [1, 2, 3])
+@pytest.mark.parametrize("height", [97, 256])
+def test_the_frames_of_an_agent_are_below_each_other(views, height):
+    frames = np.full((views, SIDE, SIDE, 3), 255, np.uint8)
+    one = np.full((views, 1, 2), 40.0)
+    detected = FrameDetections(one, one / 8, np.ones((views, 1), bool), None, SIDE)
+    names = ["front", "side", "top"][:views]
+    column = detections_column(frames, detected, height, names)
+    assert column.shape == (height, height // views, 3)
+    ends = np.linspace(0, height, views + 1).astype(int)
+    for top, bottom in pairwise(ends):
+        assert (column[top:bottom] == CENTER_COLOR).all(-1).any(), "each view has its detection"

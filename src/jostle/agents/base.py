@@ -62,6 +62,10 @@ class BaseAgent:
     def end_iteration(self) -> None:
         """Do what is due after the updates of an iteration."""
 
+    def acting_networks(self) -> tuple[nn.Module, nn.Module]:
+        """What acts, for exports: a normalizer of entities, and an actor of state and goal."""
+        return nn.Identity(), self.actor
+
     def acting_tensors(self) -> dict[str, Tensor]:
         """Weights that are needed to act."""
         return {f"actor.{name}": tensor for name, tensor in self.actor.state_dict().items()}

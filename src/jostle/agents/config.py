@@ -77,6 +77,24 @@ class TD3Config:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IQLConfig:
+    """Offline learning: how state values and the policy follow from the data."""
+
+    expectile: float = 0.7
+    """Expectile of the values of the data's actions that is the value of a state: 0.5 the mean,
+    near 1 the best action."""
+    bc_alpha: float = 1.0
+    """Weight of behavior cloning in the actor's loss, beside values scaled to a mean of 1."""
+    bc_advantage_filter: bool = True
+    """Whether only actions that are better than the value of their state are cloned."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot learn."""
+        require(0 < self.expectile < 1, f"expectile lies in (0, 1), not {self.expectile}.")
+        require(self.bc_alpha >= 0, f"bc_alpha must not be negative, not {self.bc_alpha}.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExploreConfig:
     """How training actions differ from the actor's."""
 

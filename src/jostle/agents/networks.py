@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from torch import nn
 
 from jostle.core.entities import OBJECT_ID, OPACITY, TABLE_XY, EntityLayout
+from jostle.core.errors import require
 from jostle.nets.config import CRITIC_HIDDEN, NetConfig
-from jostle.nets.eit import EITActor, EITCritic
+from jostle.nets.eit import EITActor, EITCritic, EITValue
 from jostle.nets.mlp import MLPActor, MLPCritic
 from jostle.nets.normalize import Normalizer
 from jostle.nets.smorl import SmorlActor, SmorlCritic
@@ -57,6 +58,16 @@ def make_critics(config: NetConfig, spec: ObservationSpec) -> nn.Module:
     if config.arch == "smorl":
         return SmorlCritic(config, spec.features, views, spec.actions)
     return MLPCritic(config, _flat_width(spec), spec.state[1] * spec.features, spec.actions)
+
+
+def make_value(config: NetConfig, spec: ObservationSpec) -> EITValue:
+    """Build the network of state values, which goes with critics of the same sets."""
+    require(
+        config.arch == "eit" and config.critic_arch == "same",
+        "State values are there for sets only: train with --arch eit and --critic-arch same.",
+    )
+    spec = _normalized(config, spec)
+    return EITValue(config, spec.layout, spec.state[0])
 
 
 def make_normalizer(config: NetConfig, spec: ObservationSpec) -> Normalizer:

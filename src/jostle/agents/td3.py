@@ -42,20 +42,20 @@ class TD3Agent(BaseAgent):
         """Build the networks from a seed of their own; critics observe `spec.critic` if given."""
         super().__init__(net, spec, sensor, eval_noise_std, device)
         self.config = config
-        critic_config = replace(net, table_xy=False) if spec.critic else net
+        self.critic_net = replace(net, table_xy=False) if spec.critic else net
         critic_spec = spec.critic or spec
 
         # Networks, initialized on the CPU so that a seed means the same on every device
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.actor = _move(make_actor(net, spec), device)
-            self.critics = _move(make_critics(critic_config, critic_spec), device)
-        self.normalizer = _move(make_normalizer(net, spec), device)
+            self.actor = move(make_actor(net, spec), device)
+            self.critics = move(make_critics(self.critic_net, critic_spec), device)
+        self.normalizer = move(make_normalizer(net, spec), device)
         self.critic_normalizer = self.normalizer
         """First layer of the critics: the actor's, unless they are privileged."""
         if spec.critic:
-            normalizer = make_normalizer(critic_config, critic_spec)
-            self.critic_normalizer = _move(normalizer, device)
+            normalizer = make_normalizer(self.critic_net, critic_spec)
+            self.critic_normalizer = move(normalizer, device)
 
         # Target networks, and the actor that training starts from
         self.target_actor, self.target_critics = deepcopy(self.actor), deepcopy(self.critics)
@@ -64,19 +64,24 @@ class TD3Agent(BaseAgent):
             frozen.requires_grad_(False)
 
         # Optimizers and the noise of target actions
-        self.actor_optimizer = _adam(self.actor.parameters(), config.lr)
-        self.critic_optimizer = _adam(self.critics.parameters(), config.critic_lr or config.lr)
+        self.actor_optimizer = make_adam(self.actor.parameters(), config.lr)
+        self.critic_optimizer = make_adam(self.critics.parameters(), config.critic_lr or config.lr)
         self.noise = torch.Generator().manual_seed(seed + 1)
 
     @torch.no_grad()
     def act(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
         """Choose actions without noise, (B, A)."""
-        state, goal = (self.normalizer(x.to(self.device)) for x in (state, goal))
-        actor = self.target_actor if self.config.act_with == "target" else self.actor
+        normalizer, actor = self.acting_networks()
+        state, goal = (normalizer(x.to(self.device)) for x in (state, goal))
         actions: NDArray[np.float32] = actor(state, goal).cpu().numpy()
         if not np.isfinite(actions).all():
             raise NotFiniteError("The actor outputs NaN. The last good checkpoint is kept.")
         return actions
+
+    def acting_networks(self) -> tuple[nn.Module, nn.Module]:
+        """The normalizer, and the actor that acts."""
+        actor = self.target_actor if self.config.act_with == "target" else self.actor
+        return self.normalizer, actor
 
     @torch.no_grad()
     def attention(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
@@ -88,10 +93,8 @@ class TD3Agent(BaseAgent):
             )
         state, goal = state.to(self.device), goal.to(self.device)
         pooled = self.actor.attention(self.normalizer(state), self.normalizer(goal))  # (B, V*K)
-        attention: NDArray[np.float32] = (
-            (pooled.view(state.visible.shape) * state.visible).cpu().numpy()
-        )
-        return attention
+        shown = pooled.view(state.visible.shape) * state.visible
+        return np.asarray(shown.cpu().numpy(), np.float32)
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Learn from one batch; returns scalars to log."""
@@ -137,9 +140,7 @@ class TD3Agent(BaseAgent):
         """One actor step; `q` (B,) is the first critic's value of the batch's actions."""
         # Deterministic policy gradient through the first critic
         policy_action = self.actor(actor_obs.state, actor_obs.goal)
-        first = {name: w[:1].detach() for name, w in self.critics.named_parameters()}
-        inputs = (critic_obs.state, critic_obs.goal, policy_action)
-        policy_q = functional_call(self.critics, first, inputs)[0]  # (B,) or (B, N)
+        policy_q = self._frozen_q(critic_obs, policy_action, count=1)[0]  # (B,) or (B, N)
         policy_q = mean_over_objects(policy_q, batch.present)  # (B,)
         loss = -policy_q.mean() + self.config.action_penalty * policy_action.square().mean()
 
@@ -155,6 +156,19 @@ class TD3Agent(BaseAgent):
             loss = loss + self.config.self_imitation_weight * (better * distance).mean()
         self._optimizer_step(self.actor_optimizer, loss, self.actor)
         return {"actor_loss": loss.detach(), "action_abs": policy_action.detach().abs().mean()}
+
+    def _frozen_q(
+        self, critic_obs: GoalTransition, action: Tensor, count: int | None = None
+    ) -> Tensor:
+        """Values of actions by the first `count` critics, through which only actions get gradients.
+
+        Returns:
+            Values (C, B), or (C, B, N) per object.
+        """
+        frozen = {name: w[:count].detach() for name, w in self.critics.named_parameters()}
+        inputs = (critic_obs.state, critic_obs.goal, action)
+        values: Tensor = functional_call(self.critics, frozen, inputs)
+        return values
 
     def predict(self, state: Entities, goal: Entities) -> tuple[Tensor, Tensor | None]:
         """Actions (B, A) and auxiliary predictions, if there are any; differentiable."""
@@ -191,12 +205,8 @@ class TD3Agent(BaseAgent):
 
     def acting_tensors(self) -> dict[str, Tensor]:
         """The actor that acts, and the normalizer."""
-        tensors = weights.net_tensors(self)
-        if self.config.act_with == "target":
-            tensors |= {
-                f"actor.{name}": tensor for name, tensor in self.target_actor.state_dict().items()
-            }
-        return tensors
+        actor = self.acting_networks()[1].state_dict()
+        return weights.net_tensors(self) | {f"actor.{name}": actor[name] for name in actor}
 
     def learning_tensors(self) -> dict[str, Tensor]:
         """Critics and target networks."""
@@ -245,9 +255,8 @@ class TD3Agent(BaseAgent):
     def _update_targets(self) -> None:
         """Polyak averaging."""
         pairs = ((self.target_actor, self.actor), (self.target_critics, self.critics))
-        for target, source in pairs:
-            old: list[Tensor] = list(target.parameters())
-            new: list[Tensor] = list(source.parameters())
+        for nets in pairs:
+            old, new = (tuple(net.parameters()) for net in nets)
             torch._foreach_lerp_(old, new, self.config.tau)
 
 
@@ -274,7 +283,7 @@ def mean_over_objects(values: Tensor, present: Tensor | None) -> Tensor:
     return (values * weight).sum(-1) / weight.sum(-1)
 
 
-def _move(module: M, device: torch.device) -> M:
+def move(module: M, device: torch.device) -> M:
     """Move a module to a device, unless it is there."""
     held = next(iter(module.state_dict().values())).device
     return module if held == device else module.to(device)
@@ -282,10 +291,10 @@ def _move(module: M, device: torch.device) -> M:
 
 def _flat_states(trajectory: Trajectory) -> Entities:
     """All steps but the last of all episodes as one batch of sets."""
-    states = trajectory.states.map(lambda x: x[:, :-1].reshape(-1, *x.shape[2:]))
-    return states.to_torch()
+    return trajectory.states.map(lambda x: x[:, :-1].reshape(-1, *x.shape[2:])).to_torch()
 
 
-def _adam(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Adam:
+def make_adam(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Adam:
+    """Adam in its fastest form."""
     trained = list(parameters)
     return torch.optim.Adam(trained, lr=lr, fused=trained[0].device.type in ("cpu", "cuda"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from jostle.cli.docs import suite_sheet
+from jostle.cli.docs_pictures import suite_sheet
 from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar
 from jostle.cli.video import VideoConfig, make_video
 from jostle.core.checks import check_int
@@ -40,10 +40,10 @@ def run(argv: list[str]) -> None:
     config = tyro.cli(DemoConfig, prog="jostle demo", args=argv)
     task = TASKS["ThreeCubes"]
     video_config = VideoConfig(  # as long as the evaluated episodes
-        task=task.name, agent=config.agent, seed=config.seed, out=config.out,
+        task=task.name, agent=(config.agent,), seed=config.seed, out=config.out,
         steps=task.horizon(task.objects),
     )  # fmt: skip
-    video, sheet, recording = make_video(video_config)
+    video, sheet, (recording,) = make_video(video_config)
     overlay_video = None
     if required_env_kwargs(config.agent):  # a pixel agent
         overlay_video = make_video(replace(video_config, overlay="particles"))[0]

@@ -1,34 +1,49 @@
-"""`jostle docs`: images of the documentation, rendered from the environments."""
+"""`jostle docs`: draws every picture of the documentation that can be made from the repository."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import tyro
 
 from jostle.cli.bars import progress_bar
-from jostle.cli.docs_figures import draw_concepts
+from jostle.cli.docs_figures import concept_figures
+from jostle.cli.docs_pictures import TASK_PICTURES, draw_film, draw_hero, draw_task, draw_tasks
 from jostle.core.checks import check_int, check_output
+from jostle.core.errors import require
 from jostle.core.extras import require_packages
-from jostle.envs.vector import TabletopVectorEnv
+from jostle.evaluation.scores import read_scores
 from jostle.reports.architecture import draw_architecture
-from jostle.reports.video import Frame, contact_sheet, hstack, save_image, with_title
-from jostle.tasks.catalog import TASKS
+from jostle.reports.learning_curves import redraw_learning_curves
+from jostle.reports.scaling import plot_scaling
+from jostle.reports.video import check_packages
+from jostle.reports.yaw_errors import plot_yaw_errors
 
-_SHOWN = (
-    ("ThreeCubes", None), ("SixCubes", None), ("AdjacentGoals", None), ("SmallTable", None),
-    ("OrderedPush", None), ("PushT", 2), ("Sorting", None), ("Distractors", None),
-)  # fmt: skip
-"""Tasks of the overview image, with their number of objects."""
+Draw = Callable[[Path], object]
+_STUDY_PLOTS: dict[str, Callable[[Sequence[Mapping[str, Any]], Path], object]] = {
+    "by-cubes": plot_scaling,
+    "yaw-errors": plot_yaw_errors,
+}
+"""Plots of a study by the end of their file names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocsConfig:
-    """Render the images of the documentation."""
+    """Draw the pictures of the documentation.
+
+    Learning curves are among them if `jostle plot --data` stored their values; others need the
+    directories of their runs.
+    """
 
     out: Path = Path("docs")
-    """The documentation folder; images go to its 'pictures'."""
+    """The documentation folder: pictures go to its 'pictures', and plots of the results in its
+    'results' to 'results/curves'."""
     seed: int = 0
     """Seed of the episode shown of each task."""
+    only: tuple[str, ...] = ()
+    """Draw only pictures whose file name contains one of these texts, such as tasks or .gif."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
@@ -36,40 +51,57 @@ class DocsConfig:
 
 
 def run(argv: list[str]) -> None:
-    """Render every image that the documentation shows."""
+    """Draw the pictures and print where they are."""
     config = tyro.cli(DocsConfig, prog="jostle docs", args=argv)
-    folder = config.out / "pictures"
-    check_output(folder, folder=True)
-    require_packages("Rendering the images of the documentation", "matplotlib", "torch")
-    paths = [draw_architecture(folder / "architecture.png")]
-    paths += draw_concepts(folder / "concepts", config.seed)
-    paths.append(save_image(suite_sheet(config.seed), folder / "tasks.png"))
-    with progress_bar(len(_SHOWN), "task") as bar:
-        for name, objects in _SHOWN:
-            start, goal = render_episode(name, objects, 320, config.seed)
-            paths.append(save_image(hstack(*start, *goal), folder / f"{name}.png"))
+    check_packages(video=False)
+    require_packages("Drawing the pictures of the documentation", "matplotlib", "torch")
+    check_output(config.out / "pictures", folder=True)
+    pictures = all_pictures(config.out, config.seed)
+    chosen = {
+        path: draw
+        for path, draw in pictures.items()
+        if not config.only or any(text in path.name for text in config.only)
+    }
+    names = ", ".join(path.name for path in pictures)
+    require(len(chosen) > 0, f"No picture is called {' or '.join(config.only)}: {names}.")
+    with progress_bar(len(chosen), "picture", "drawing") as bar:
+        for path, draw in chosen.items():
+            draw(path)
             bar.update()
-    print("\n".join(str(path) for path in paths))
+    print("\n".join(str(path) for path in chosen))
 
 
-def suite_sheet(seed: int = 0) -> Frame:
-    """One image of all tasks: start and goal of each, in the front view."""
-    frames, titles = [], []
-    for name, objects in _SHOWN:
-        start, goal = render_episode(name, objects, 256, seed)
-        frames.append(hstack(with_title(start[0], "start"), with_title(goal[0], "goal")))
-        titles.append(name)
-    return contact_sheet(frames, 2, titles)
+def all_pictures(folder: Path, seed: int = 0) -> dict[Path, Draw]:
+    """Every picture by its path, with what draws it."""
+    pictures, draws = folder / "pictures", dict[Path, Draw]()
+    draws[pictures / "architecture.png"] = draw_architecture
+    draws[pictures / "hero.png"] = lambda path: draw_hero(path, seed)
+    draws[pictures / "tasks.png"] = lambda path: draw_tasks(path, seed)
+    for name in TASK_PICTURES:
+        draws[pictures / f"{name}.png"] = lambda path: draw_task(path, path.stem, seed)
+    draws[pictures / "three-cubes-pixels.gif"] = draw_film
+    draws |= concept_figures(pictures / "concepts", seed)
+    return draws | _result_plots(folder / "results")
 
 
-def render_episode(
-    name: str, objects: int | None, size: int, seed: int
-) -> tuple[list[Frame], list[Frame]]:
-    """Render the start and the goal of one episode, each in all views."""
-    env = TabletopVectorEnv(1, TASKS[name].name, objects=objects, obs_type="both", image_size=size)
-    observation, _ = env.reset(seed=seed)
-    cameras = [camera.name for camera in env.episode_sampler.appearance.cameras]
-    start = [observation[camera][0] for camera in cameras]
-    goal = [observation[f"goal_{camera}"][0] for camera in cameras]
-    env.close()
-    return start, goal
+def _result_plots(results: Path) -> dict[Path, Draw]:
+    """Plots of results that are stored: those of studies that a page shows, and learning curves."""
+    draws, curves = dict[Path, Draw](), results / "curves"
+    for page in sorted(results.glob("*.md")):
+        text = page.read_text()
+        for name, plot in _STUDY_PLOTS.items():
+            image = curves / f"{page.stem}-{name}.png"
+            if f"curves/{image.name}" in text:
+                draws[image] = partial(plot, _study_rows(page.with_suffix(".json"), text))
+    for data in sorted(curves.glob("*.json")):
+        draws[data.with_suffix(".png")] = partial(redraw_learning_curves, data)
+    return draws
+
+
+def _study_rows(path: Path, page: str) -> list[dict[str, Any]]:
+    """Stored results of the agents that a page of `jostle benchmark` describes below its table."""
+    return [
+        row
+        for row in read_scores(path).values()
+        if not row.get("vary") and f"`{row['agent']}` with " in page
+    ]

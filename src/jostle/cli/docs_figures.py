@@ -1,5 +1,6 @@
 """Figures of the pages on concepts."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,13 @@ _DRAWN = {
 }  # fmt: skip
 
 
-def draw_concepts(folder: Path, seed: int) -> list[Path]:
-    """Draw all of them into a folder; particles are those of an episode with this seed."""
-    paths = [draw(folder / f"{name}.png") for name, draw in _DRAWN.items()]
-    return [*paths, save_image(particles_sheet(seed), folder / "particles.png")]
+def concept_figures(folder: Path, seed: int) -> dict[Path, Callable[[Path], object]]:
+    """All of them by path, with what draws them; particles are of an episode with this seed."""
+    figures: dict[Path, Callable[[Path], object]] = {
+        folder / f"{name}.png": draw for name, draw in _DRAWN.items()
+    }
+    figures[folder / "particles.png"] = lambda path: save_image(particles_sheet(seed), path)
+    return figures
 
 
 def particles_sheet(seed: int) -> Frame:

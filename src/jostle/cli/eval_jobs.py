@@ -31,7 +31,7 @@ class EvalJob:
     num_envs: int
     objects: int | tuple[int, int] | None = None
     seed: int = 0
-    colors: str = "fixed"
+    colors: str | tuple[str, ...] = "fixed"
     vary: Vary = NO_VARIATION
 
     def make_env(self, **options: Any) -> TabletopVectorEnv:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from jostle.cli.eval_jobs import EvalJob, evaluate_policy
-from jostle.cli.video import VideoConfig, file_stem
+from jostle.cli.video import VideoConfig, file_name
 from jostle.core.checks import check_output
 from jostle.core.errors import require
 from jostle.evaluation.evaluate import Evaluation
@@ -52,22 +52,23 @@ class _Moments:
 
 def make_failure_sheets(config: VideoConfig) -> tuple[str, list[Path]]:
     """Evaluate an agent; the shares of causes as a table, and the paths of the sheets."""
+    require(len(config.agent) == 1, "Sheets of failures are of one agent: name one.")
     check_packages(video=False)
     check_output(config.out, folder=True)
     job = EvalJob(
-        agent=config.agent,
+        agent=config.agent[0],
         task=TASKS[config.task].name,
         objects=config.objects,
         episodes=config.episodes,
         num_envs=_MAX_ENVS,
         seed=config.seed,
-        colors=config.colors,
+        colors=config.color_option,
         vary=parse_vary(config.vary),
     )
     job.check()
     require(config.steps is None, "Sheets of failures show whole episodes: leave out --steps.")
     env = job.make_env(**required_env_kwargs(job.agent))
-    with closing(env), closing(VideoRenderer(env, config.size, config.shadows)) as renderer:
+    with closing(env), closing(VideoRenderer(env, config.size, config.camera, ghosts=False)) as renderer:
         sampler = env.episode_sampler
         length = sampler.task.evaluation_steps(sampler.max_objects)
         moments = _Moments(renderer, np.linspace(0, length, _SHOWN).astype(int).tolist())
@@ -88,6 +89,6 @@ def _save_sheets(config: VideoConfig, result: Evaluation, moments: _Moments) -> 
             sheet = failure_sheet(
                 f"{cause}: {len(failed)} of {len(result.episodes)} episodes", rows, titles
             )
-            name = f"{file_stem(config)}-{cause.replace(' ', '-')}.png"
+            name = f"{file_name(config)}-{cause.replace(' ', '-')}.png"
             paths.append(save_image(sheet, config.out / name))
     return paths

@@ -8,7 +8,7 @@ from jostle.core.files import write_text
 from jostle.evaluation.retained import CellResult, worst
 from jostle.reports.generalization import grid_table, html_map, plot_map
 
-_FILM_SIZE = 160
+_FILM_SIZE = 240
 """Side of each view of the film, in pixels: small enough for a page."""
 
 
@@ -21,9 +21,9 @@ def film_worst(agent: str, results: Sequence[CellResult], out: Path) -> Path | N
     film, _, _ = make_video(
         VideoConfig(
             task=cell.task,
-            agent=agent,
+            agent=(agent,),
             objects=cell.objects,
-            colors=cell.colors,
+            colors=(cell.colors,),
             vary=tuple(str(cell.vary).split()),
             seed=lowest.row.get("first_failure") or 0,
             size=_FILM_SIZE,

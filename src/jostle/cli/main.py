@@ -17,13 +17,18 @@ COMMANDS: Catalog[str] = Catalog(
         "evaluate": "Evaluate agents with the paper's five metrics",
         "generalize": "Map how much success an agent keeps when its task changes",
         "report": "Lay stored results beside the paper's, on one page",
+        "compare": "Compare two agents on the same episodes, from stored results",
         "benchmark": "Evaluate many agents on many tasks, beside the paper's results",
+        "theory": "Check the theory of generalization to more objects, beside measured errors",
         "collect": "Collect frames with ground truth for encoders",
+        "record": "Record episodes of agents as data to learn from",
         "pretrain": "Train an encoder, or resume a run",
         "probe": "Measure an encoder against the ground truth of frames",
         "train": "Train an agent, or resume a run",
         "plot": "Plot the learning curves of runs",
         "queue": "Work through a queue of trainings",
+        "export": "Write an agent as ONNX, or recorded episodes for Minari, LeRobot or OGBench",
+        "import": "Turn an npz file of OGBench or HECRL into recorded episodes",
         "zoo": "List, show, add or tune trained models",
         "demo": "Record and evaluate a trained agent on 3-Cubes, render every task",
         "doctor": "Check that this machine can simulate and render",
@@ -81,7 +86,8 @@ def _run(command: str, argv: list[str]) -> int:
 
         set_quiet(True)
         argv = [word for word in argv if word != "--quiet"]
-    run = importlib.import_module(f"jostle.cli.{command}").run
+    module = {"import": "import_data"}.get(command, command)  # import is a word of Python
+    run = importlib.import_module(f"jostle.cli.{module}").run
     check_flags(argv, run)
     return run(argv) or 0
 

@@ -6,49 +6,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.core.protocols import Encoder, Policy
-from jostle.reports.overlays import FrameDetections, detect, goal_layout, state_layout
+from jostle.reports.overlays import detect, detections_column
 from jostle.reports.video import Frame
 from jostle.rollout.pixel_observer import GOAL
 from jostle.rollout.policies import AgentPolicy
-from jostle.rollout.recording import Recording
 from jostle.rollout.rollout import Step
 
 
 class OverlayRecorder:
-    """Records, step by step, the entities that the agent's encoder detects."""
+    """Records, step by step, the agent's own frames with the entities that it detects in them."""
 
     def __init__(
-        self, policy: Policy, encoder: Encoder, cameras: Sequence[str], overlay: str
+        self, policy: Policy, encoder: Encoder, cameras: Sequence[str], overlay: str, height: int
     ) -> None:
-        """Record what the overlay shows, in the views of `cameras`."""
+        """Record what the overlay shows, in the views of `cameras`, in columns of `height`."""
         self._policy, self._encoder, self._cameras = policy, encoder, tuple(cameras)
-        self._overlay = overlay
-        self._detections: list[FrameDetections] = []
+        self._overlay, self._height = overlay, height
+        self.columns: list[Frame] = []
+        """An image for each step: the agent's frames below each other."""
 
     def record(self, step: Step) -> None:
         """Record one step; the goal image stays the same throughout."""
-        if self._overlay == "goal":
-            self._detections = self._detections or [detect(self._encoder, self._frames(step, GOAL))]
+        if self._overlay == "goal" and self.columns:
+            self.columns.append(self.columns[0])
             return
-        weights = None
+        frames, weights = self._frames(step), None
         if self._overlay == "attention":
             assert isinstance(self._policy, AgentPolicy)
             weights = self._policy.attention(step.observation)[0]
-        self._detections.append(detect(self._encoder, self._frames(step, ""), weights))
+        detected = detect(self._encoder, frames, weights)
+        kind = "goal" if self._overlay == "goal" else "observed"
+        names = [f"{kind}: {name}" for name in self._cameras]
+        self.columns.append(detections_column(frames, detected, self._height, names))
 
-    def frames(self, recording: Recording, captions: Sequence[str]) -> list[Frame]:
-        """Lay out the frames of the video, each with a caption."""
-        layout = goal_layout if self._overlay == "goal" else state_layout
-        detections = self._detections * (len(captions) if self._overlay == "goal" else 1)
-        return [
-            layout(
-                {name: view[index] for name, view in recording.views.items()},
-                recording.goals,
-                detected,
-                caption,
-            )
-            for index, (detected, caption) in enumerate(zip(detections, captions, strict=True))
-        ]
-
-    def _frames(self, step: Step, prefix: str) -> NDArray[np.uint8]:
+    def _frames(self, step: Step) -> NDArray[np.uint8]:
+        prefix = GOAL if self._overlay == "goal" else ""
         return np.stack([step.observation[prefix + name][0] for name in self._cameras])

@@ -13,6 +13,7 @@ from jostle.reports.learning_curves import (
     check_format,
     plot_learning_curves,
     read_learning_curve,
+    write_curve_data,
 )
 from jostle.reports.seed_groups import group_by_experiment, unique_names
 from jostle.runs.run_dir import RunDir
@@ -38,6 +39,8 @@ class PlotConfig:
     """Title of the figure."""
     out: Path = Path("curves.png")
     """File of the plot; its suffix is the format: .png, .svg, .pdf, ..."""
+    data: bool = False
+    """Also write the plotted values as .json beside the plot, to redraw it without the runs."""
 
 
 def run(argv: list[str]) -> None:
@@ -72,3 +75,7 @@ def run(argv: list[str]) -> None:
         for name, group in zip(names, groups.values(), strict=True)
     }
     print(f"plot: {plot_learning_curves(curves, config.out, config.x, config.title)}")
+    if config.data:
+        data = config.out.with_suffix(".json")
+        write_curve_data(curves, data, config.x, config.title)
+        print(f"data: {data}")

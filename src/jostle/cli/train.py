@@ -13,7 +13,7 @@ from jostle.presets.words import TrainConfig, parse_words
 
 _SHOWN = {
     "success": "success", "train_success": "train", "q_mean": "Q", "critic_loss": "critic",
-    "imitation_loss": "loss",
+    "imitation_loss": "loss", "bc_loss": "bc",
 }  # fmt: skip
 """Metrics that the bar has room for, and their short names."""
 
@@ -80,6 +80,7 @@ def _overview() -> str:
     lines = [
         "usage: jostle train TASK [--obs state|pixels] [--size fast|paper]",
         "                         [--method td3|td3-demos|td3-privileged|dagger]",
+        "                         [--method bc|iql|iql-privileged --data RECORDING]",
         "                         [--values pooled|per-entity] [--arch eit|smorl|mlp]",
         "                         [--encoder NAME] [--views 1|2]",
         "                         [--colors fixed|random] [--field value ...]",

@@ -34,7 +34,7 @@ class RenderError(JostleError, RuntimeError):
 
 
 class FramesError(JostleError, OSError):
-    """A folder of frames that is missing, unfinished, damaged, busy or full."""
+    """A folder of frames or episodes that is missing, unfinished, damaged, busy or full."""
 
 
 class MissingPackageError(JostleError, ImportError):
@@ -47,6 +47,10 @@ class NotFiniteError(JostleError, ArithmeticError):
 
 class CheckpointError(JostleError, ValueError):
     """A file that is no checkpoint, is damaged, or belongs to something else."""
+
+
+class ExportError(JostleError, RuntimeError):
+    """An exported agent that computes something else than the agent itself."""
 
 
 def require(claim: bool, message: str) -> None:

@@ -52,9 +52,9 @@ class ObjectClassifier:
                 f"The classifier reads {len(self.mean)} features, these particles have "
                 f"{features.shape[-1]}. It belongs to another encoder."
             )
-        x = (features - self.mean) / self.std
+        x: Floats = (features - self.mean) / self.std
         for weight, bias in self.layers[:-1]:
-            x = np.tanh(x @ weight + bias)  # (..., hidden)
+            x = np.tanh(x @ weight + bias).astype(np.float32)  # (..., hidden)
         weight, bias = self.layers[-1]
         outputs: Floats = (x @ weight + bias)[..., 0]
         return outputs

@@ -93,7 +93,7 @@ class GlimpseEncoder(nn.Module):
         if self.bottleneck is not None:
             flat = self.bottleneck(flat)
         outputs = self.head(self.trunk(flat)).float()  # full precision also under autocast
-        return outputs.unflatten(0, glimpses.shape[:2])
+        return outputs.view(*glimpses.shape[:2], -1)
 
 
 def init_weights(module: nn.Module, std: float) -> None:

@@ -19,7 +19,7 @@ def median_frames(images: Tensor, views: int, cameras: int) -> Tensor:
 def expand_median(median: Tensor, images: Tensor, views: int) -> Tensor:
     """Repeat the median frames (V, 3, H, W) for each of the images (B*V, 3, H, W)."""
     check_cameras(views, len(median))
-    return median.repeat(len(images) // views, 1, 1, 1)
+    return median.repeat(images.shape[0] // views, 1, 1, 1)
 
 
 @torch.no_grad()

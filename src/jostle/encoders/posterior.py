@@ -142,8 +142,8 @@ class ParticleEncoder(nn.Module):
         mean, logvar = self.appearance(glimpses).chunk(2, dim=-1)
         if self.color_skip is not None:
             flat = (glimpses - 0.5).flatten(0, 1)  # (NK, 3, S, S)
-            colors = F.adaptive_avg_pool2d(flat, _COLOR_GRID).flatten(1)  # (NK, 3 * 16)
-            skip = self.color_skip(colors).unflatten(0, mean.shape[:2])
+            colors = _average_cells(flat, config.glimpse_size).flatten(1)  # (NK, 3 * 16)
+            skip = self.color_skip(colors).view_as(mean)
             mean = mean + config.color_skip_gain * skip
         return Normal.clamped(mean, logvar), glimpses
 
@@ -163,8 +163,9 @@ class ParticleEncoder(nn.Module):
         self, images: Tensor, position: Tensor, scale: Tensor, selected: Tensor
     ) -> Tensor:
         """Features (N, K, l) of the particles that are selected (N, K), zeros for the others."""
-        # Other devices do not wait for the number of selected particles: all are encoded there
-        if selected.device.type != "cpu":
+        # Other devices do not wait for the number of selected particles, and an exported network
+        # cannot depend on it: all are encoded there
+        if selected.device.type != "cpu" or torch.onnx.is_in_onnx_export():
             return self.encode_appearance(images, position, scale)[0].mean * selected[..., None]
         most = max(int(selected.sum(1).max()), 1)
         if most == selected.shape[1]:
@@ -176,6 +177,13 @@ class ParticleEncoder(nn.Module):
         features = encoded.new_zeros(*selected.shape, encoded.shape[-1])
         features.scatter_(1, index.expand_as(encoded), encoded)
         return features * selected[..., None]
+
+
+def _average_cells(glimpses: Tensor, side: int) -> Tensor:
+    """Average glimpses (N, C, side, side) over the cells of a coarse grid: (N, C, 4, 4)."""
+    if side % _COLOR_GRID:
+        return F.adaptive_avg_pool2d(glimpses, _COLOR_GRID)
+    return F.avg_pool2d(glimpses, side // _COLOR_GRID)  # ONNX has no adaptive pooling
 
 
 def logit(probability: float) -> float:

@@ -58,9 +58,16 @@ def patch_to_image(local: Tensor, patch_size: int, image_size: int) -> Tensor:
     """Turn positions (N, P, 2) within patches into positions in the image."""
     across = image_size // patch_size
     corner = torch.arange(across, device=local.device, dtype=local.dtype) * patch_size
-    corners = torch.cartesian_prod(corner, corner)  # (P, 2)
+    corners = torch.stack(torch.meshgrid(corner, corner, indexing="ij"), -1).view(-1, 2)  # (P, 2)
     pixels = (local + 1) / 2 * (patch_size - 1) + corners
     return 2 * pixels / (image_size - 1) - 1
+
+
+def _least(scores: Tensor, count: int) -> Tensor:
+    """Indices (N, count) of the least of scores (N, P); of equal ones the first come first."""
+    if torch.onnx.is_in_onnx_export():  # ONNX sorts by TopK, which is stable there
+        return scores.topk(count, dim=1, largest=False).indices
+    return scores.argsort(dim=1, stable=True)[:, :count]
 
 
 class PatchPrior(nn.Module):
@@ -80,7 +87,7 @@ class PatchPrior(nn.Module):
         """Propose positions (N, L, 2), the least spread out first."""
         patches = to_patches(images, self._patch_size)  # (N, P, 3, h, w)
         heatmap = self.heatmap(self.convs(patches.flatten(0, 1)))[:, 0]  # (NP, h', w')
-        local, score = spatial_softmax(heatmap.unflatten(0, patches.shape[:2]))
+        local, score = spatial_softmax(heatmap.view(*patches.shape[:2], *heatmap.shape[1:]))
         positions = patch_to_image(local, self._patch_size, self._image_size)  # (N, P, 2)
-        best = score.detach().argsort(dim=1, stable=True)[:, : self._num_proposals]  # (N, L)
+        best = _least(score.detach(), self._num_proposals)  # (N, L)
         return Proposals(positions.gather(1, best[..., None].expand(-1, -1, 2)))

@@ -205,7 +205,7 @@ class SlotModel(nn.Module):
             weights = pixel_weights(images, median, self.config.foreground_weight)
             weights = weights.flatten(2).transpose(1, 2)  # (N, P, 1)
         tokens = self.token_mlp(self.conv_encoder(inputs).flatten(2).transpose(1, 2))  # (N, P, c)
-        return self.slot_attention(tokens, noise.expand(len(images), -1, -1), weights)
+        return self.slot_attention(tokens, noise.expand(images.shape[0], -1, -1), weights)
 
     def _decode(self, slots: Tensor, views: int) -> Tensor:
         """Images (N, 3, h, w) in [-1, 1] of slots (N, K, D)."""

@@ -1,10 +1,15 @@
 """Paired comparison of two agents on the same episodes, with a significance test."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from jostle.core.errors import require
-from jostle.evaluation.evaluate import Evaluation
+from jostle.evaluation.statistics import mcnemar_p_value
+
+if TYPE_CHECKING:  # a comparison of stored results does not need MuJoCo
+    from jostle.evaluation.evaluate import Evaluation
 
 
 @dataclass(frozen=True)
@@ -28,11 +33,7 @@ class Comparison:
     @property
     def p_value(self) -> float:
         """Exact probability of a split at least this uneven if the agents were equally good."""
-        total, smaller = self.only_first + self.only_second, min(self.only_first, self.only_second)
-        if total == 0:
-            return 1.0
-        tail = sum(math.comb(total, k) for k in range(smaller + 1)) / 2.0**total
-        return min(1.0, 2 * tail)
+        return mcnemar_p_value(self.only_first, self.only_second)
 
     @property
     def episodes_needed(self) -> int | None:
@@ -59,17 +60,22 @@ class Comparison:
         )
 
 
-def compare(first: Evaluation, second: Evaluation) -> Comparison:
+def compare(first: "Evaluation", second: "Evaluation") -> Comparison:
     """Compare two evaluations episode by episode; they must be of the same episodes."""
     require(
         first.digest == second.digest,
         f"Only evaluations on the same episodes can be compared: episode sets {first.digest} "
         f"and {second.digest} differ.",
     )
-    pairs = [
-        (episode_1.success > 0.5, episode_2.success > 0.5)
-        for episode_1, episode_2 in zip(first.episodes, second.episodes, strict=True)
+    successes = [
+        [episode.success > 0.5 for episode in evaluation.episodes] for evaluation in (first, second)
     ]
+    return count_successes(*successes)
+
+
+def count_successes(first: Sequence[bool], second: Sequence[bool]) -> Comparison:
+    """Count on how many of the same episodes each of two agents succeeds."""
+    pairs = list(zip(first, second, strict=True))
     return Comparison(
         only_first=pairs.count((True, False)),
         only_second=pairs.count((False, True)),

@@ -14,6 +14,7 @@ from jostle.core.errors import require
 from jostle.core.goal_metric import METRICS
 from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
+from jostle.evaluation.statistics import wilson_interval
 from jostle.rollout.rollout import Step, rollout
 
 ANGLE_BINS = 18
@@ -157,17 +158,6 @@ def evaluate(
         kept,
         env.goal_metric.goal_type,
     )
-
-
-def wilson_interval(successes: float, total: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson score interval of a proportion."""
-    rate = successes / total
-    scale = 1 + z * z / total
-    center = (rate + z * z / (2 * total)) / scale
-    half_width = z / scale * math.sqrt(rate * (1 - rate) / total + z * z / (4 * total * total))
-    low = 0.0 if successes <= 0 else center - half_width
-    high = 1.0 if successes >= total else center + half_width
-    return low, high
 
 
 def yaw_error_histogram(errors: NDArray[np.float64]) -> list[int]:

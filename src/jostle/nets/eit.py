@@ -106,11 +106,7 @@ class EITCritic(nn.Module):
         objects = tokens[:, :, 2:]  # after the action and the gripper
         action = tokens[:, :, :1].expand_as(objects)
         values = self.head(torch.cat((objects, action), dim=-1))[..., 0]  # (C, B, S)
-        values = values * state.visible[:, 1:].to(values.dtype)
-        if state.source is None:
-            return values
-        slots = (state.source[:, 1:] - 1).expand_as(values)
-        return values.new_zeros(*values.shape[:2], count).scatter(2, slots, values)
+        return _in_order(values, state, count)
 
     def _next_gripper_xy(self, state: Entities, action: Tensor) -> Tensor | None:
         """About where the gripper, the first entity of true state, is after an action, (B, 1, 2).
@@ -120,3 +116,51 @@ class EITCritic(nn.Module):
         if self.position is None:
             return None
         return state.values[:, 0, :1, self.position] + action[:, None, :XY]
+
+
+class EITValue(nn.Module):
+    """Entities and goals to a value of the set, or one of every object: a critic of no action."""
+
+    def __init__(self, config: NetConfig, layout: EntityLayout, views: int) -> None:
+        """Read values as the critics of the same configuration do."""
+        super().__init__()
+        self.per_entity = config.values == "per-entity"
+        self.trunk = Trunk(config, layout, views, ensemble=1, pooling=not self.per_entity)
+        inputs = config.embed_dim * (1 + self.per_entity)
+        self.head = MLP((inputs, *config.head_hidden, 1))
+
+    def forward(self, state: Entities, goal: Entities) -> Tensor:
+        """Evaluate states: values (B,), or (B, N) of the objects, 0 for padding."""
+        if not self.per_entity:
+            return self.head(self.trunk(state, goal))[0, ..., 0]
+        count = state.shape[1] - 1
+        tokens = TokenSet.of(state), TokenSet.of(goal)
+        if kernels.enabled(state.values):
+            return in_buckets(partial(self._of_objects, count), *tokens, None, None)[0]
+        return self._of_objects(count, *tokens)[0]
+
+    def _of_objects(
+        self,
+        count: int,
+        state: TokenSet,
+        goal: TokenSet,
+        action_token: Tensor | None = None,
+        action_position: Tensor | None = None,
+    ) -> Tensor:
+        """Values (1, B, count), each read at an object's token and at the gripper's."""
+        del action_token, action_position
+        tokens, _ = self.trunk.tokens(state, goal)
+        tokens = self.trunk.project(self.trunk.norm(tokens))  # (1, B, 1 + S, E)
+        objects = tokens[:, :, 1:]
+        gripper = tokens[:, :, :1].expand_as(objects)
+        values = self.head(torch.cat((objects, gripper), dim=-1))[..., 0]  # (1, B, S)
+        return _in_order(values, state, count)
+
+
+def _in_order(values: Tensor, state: TokenSet, count: int) -> Tensor:
+    """Values (C, B, S) of packed objects in the order of all `count` objects; 0 for padding."""
+    values = values * state.visible[:, 1:].to(values.dtype)
+    if state.source is None:
+        return values
+    slots = (state.source[:, 1:] - 1).expand_as(values)
+    return values.new_zeros(*values.shape[:2], count).scatter(2, slots, values)

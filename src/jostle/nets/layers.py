@@ -49,13 +49,14 @@ class LayerNorm(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(ensemble, size))
         self.bias = nn.Parameter(torch.zeros(ensemble, size))
+        self._shape = (size,)
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalize (C, ..., size)."""
         if self.weight.shape[0] == 1:
-            return F.layer_norm(x, x.shape[-1:], self.weight[0], self.bias[0])
+            return F.layer_norm(x, self._shape, self.weight[0], self.bias[0])
         networks = zip(x.unbind(), self.weight.unbind(), self.bias.unbind(), strict=True)
-        return torch.stack([F.layer_norm(part, part.shape[-1:], w, b) for part, w, b in networks])
+        return torch.stack([F.layer_norm(part, self._shape, w, b) for part, w, b in networks])
 
 
 class MLP(nn.Module):

@@ -16,7 +16,8 @@ from jostle.scene.cameras import orientation
 from jostle.scene.spec import Appearance, CameraSpec
 
 _MAX_CACHED_MODELS = 64
-_NEAR, _FAR = 0.1, 12.0
+NEAR, FAR = 0.1, 12.0
+"""Distances between which surfaces are rendered, in meters."""
 _SEGMENTATION_FLAGS = (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR)
 _COARSE_BELOW = 160
 """Images up to this size show the arm's capsules with few facets, which renders faster."""
@@ -37,6 +38,9 @@ class RenderRequest:
 class Renderer:
     """Owns a GL context; may be used only on the thread that created it."""
 
+    _MIN_BUFFER = 0
+    """Smallest height and width of the frame buffer."""
+
     def __init__(
         self, scene: CompiledScene, views: int, size: tuple[int, int], own_display: bool = False
     ) -> None:
@@ -48,13 +52,13 @@ class Renderer:
         self._models: dict[int, tuple[CompiledScene, mujoco.MjModel]] = {}
         self._lights: dict[int, tuple[float, float]] = {}
         self._label_tables: dict[int, NDArray[np.uint8]] = {}
-        model = copy.copy(scene.model)
-        model.vis.global_.offwidth = views * self._width
-        model.vis.global_.offheight = self._height
+        model = self._copy_model(scene)
+        width = model.vis.global_.offwidth = max(views * self._width, self._MIN_BUFFER)
+        height = model.vis.global_.offheight = max(self._height, self._MIN_BUFFER)
         fine = max(size) > _COARSE_BELOW
         model.vis.quality.numslices, model.vis.quality.numstacks = (28, 16) if fine else (10, 5)
-        self._gl: Any = context(views * self._width, self._height, own_display)
-        self._scene = mujoco.MjvScene(model, maxgeom=model.ngeom + 8)
+        self._gl: Any = context(width, height, own_display)
+        self._scene = mujoco.MjvScene(model, maxgeom=self._max_geoms(model))
         self._gpu: Any = _upload(model)
         model.vis.quality.offsamples = 0
         self._label_model, self._label_gpu = model, None
@@ -98,15 +102,17 @@ class Renderer:
             self._gl.free()
             self._gpu = self._label_gpu = self._gl = None
 
-    def _render_views(self, request: RenderRequest, gpu: Any) -> None:
-        """Render the current scene from all cameras into the strip, upside down."""
+    def _render_views(
+        self, request: RenderRequest, gpu: Any, depth: NDArray[np.float32] | None = None
+    ) -> None:
+        """Render the current scene from all cameras into the strip, upside down; also depths."""
         height, width = self._height, self._width
         for view, camera in enumerate(request.appearance.cameras):
             self._set_camera(camera)
             frame = mujoco.MjrRect(view * width, 0, width, height)
             mujoco.mjr_render(frame, self._scene, gpu)
         strip = mujoco.MjrRect(0, 0, self._strip.shape[1], height)
-        mujoco.mjr_readPixels(self._strip, None, strip, gpu)
+        mujoco.mjr_readPixels(self._strip, depth, strip, gpu)
 
     def _update_scene(self, request: RenderRequest) -> None:
         """Set geometry, colors and lights of the scene; cameras are set later."""
@@ -132,8 +138,15 @@ class Renderer:
                 self._models.pop(oldest)
                 self._lights.pop(oldest, None)
                 self._label_tables.pop(oldest, None)
-            cached = self._models[id(scene.model)] = (scene, copy.copy(scene.model))
+            cached = self._models[id(scene.model)] = (scene, self._copy_model(scene))
         return cached[1]
+
+    def _copy_model(self, scene: CompiledScene) -> mujoco.MjModel:
+        return copy.copy(scene.model)
+
+    def _max_geoms(self, model: mujoco.MjModel) -> int:
+        """Geoms that a scene may have."""
+        return int(model.ngeom) + 8
 
     def _label_table(self, scene: CompiledScene) -> NDArray[np.uint8]:
         cached = self._label_tables.get(id(scene.model))
@@ -159,11 +172,11 @@ class Renderer:
     def _set_camera(self, camera: CameraSpec) -> None:
         """Set both GL cameras of the scene (MuJoCo has one per eye) to a camera."""
         axes = orientation(camera)
-        top = _NEAR * np.tan(np.radians(camera.fov) / 2)
+        top = NEAR * np.tan(np.radians(camera.fov) / 2)
         for gl_camera in self._scene.camera:
             gl_camera.pos, gl_camera.forward = camera.position, -axes[:, 2]
             gl_camera.up = axes[:, 1]
-            gl_camera.frustum_near, gl_camera.frustum_far = _NEAR, _FAR
+            gl_camera.frustum_near, gl_camera.frustum_far = NEAR, FAR
             gl_camera.frustum_top, gl_camera.frustum_bottom = top, -top
             gl_camera.frustum_center = gl_camera.frustum_width = 0.0
 

@@ -24,7 +24,12 @@ class RenderPool:
     """Renders on several threads; a pool that is dropped without `close` frees its contexts."""
 
     def __init__(
-        self, scene: CompiledScene, views: int, size: tuple[int, int], threads: int = 0
+        self,
+        scene: CompiledScene,
+        views: int,
+        size: tuple[int, int],
+        threads: int = 0,
+        renderer: type[Renderer] = Renderer,
     ) -> None:
         """Prepare; GL contexts are opened by the first request. 0 threads: one per core."""
         require(
@@ -32,25 +37,26 @@ class RenderPool:
             f"Images are 8 to 2048 pixels a side and at least one, not {views} of {size}.",
         )
         self._scene, self._views, self._size = scene, views, size
-        self._max_threads = threads
+        self._max_threads, self._renderer = threads, renderer
         self._threads: list[_RenderThread] = []
         finalizer = weakref.finalize(self, _abandon, self._threads, os.getpid())
         finalizer.atexit = False  # threads have already ended then, and the contexts with them
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments: an unpickled pool opens contexts of its own."""
-        return RenderPool, (self._scene, self._views, self._size, self._max_threads)
+        arguments = (self._scene, self._views, self._size, self._max_threads, self._renderer)
+        return RenderPool, arguments
 
     def render(self, requests: Sequence[RenderRequest]) -> NDArray[np.uint8]:
         """Render all views of all requests, (B, V, H, W, 3)."""
         out = np.empty((len(requests), self._views, *self._size, 3), np.uint8)
-        self._run(Renderer.render, requests, out)
+        self._run(_render, requests, out)
         return out
 
     def render_labels(self, requests: Sequence[RenderRequest]) -> NDArray[np.uint8]:
         """Say what each pixel of each request shows, (B, V, H, W), as in `pixels.labels`."""
         out = np.empty((len(requests), self._views, *self._size), np.uint8)
-        self._run(Renderer.render_labels, requests, out)
+        self._run(_render_labels, requests, out)
         return out
 
     def close(self) -> None:
@@ -66,7 +72,7 @@ class RenderPool:
             limit = min(self._max_threads or _cores(), len(requests), max_renderers(backend()))
             while len(self._threads) < limit:
                 own_display = len(self._threads) > 0
-                make = partial(Renderer, self._scene, self._views, self._size, own_display)
+                make = partial(self._renderer, self._scene, self._views, self._size, own_display)
                 self._threads.append(_RenderThread(make))
             stride = len(self._threads)
             try:
@@ -116,6 +122,14 @@ class _RenderThread:
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
+
+
+def _render(renderer: Renderer, request: RenderRequest, out: NDArray[np.uint8]) -> None:
+    renderer.render(request, out)
+
+
+def _render_labels(renderer: Renderer, request: RenderRequest, out: NDArray[np.uint8]) -> None:
+    renderer.render_labels(request, out)
 
 
 _RENDERING = threading.Lock()

@@ -5,6 +5,11 @@ from typing import Literal
 
 from jostle.core.errors import require
 
+OFFLINE = ("bc", "iql", "iql-privileged")
+"""Methods that learn from recorded episodes."""
+_PRIVILEGED = ("td3-privileged", "iql-privileged")
+"""Methods whose critics see true state while the actor sees images."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Axes:
@@ -13,8 +18,8 @@ class Axes:
     obs: Literal["state", "pixels"] = "state"
     """What the actor observes: true state, or images through an encoder."""
     method: str = ""
-    """How it learns: td3, td3-demos, td3-privileged, dagger; by default td3 from true state and
-    dagger from images."""
+    """How it learns: td3, td3-demos, td3-privileged, dagger; from recorded episodes (--data): bc,
+    iql, iql-privileged. By default td3 from true state and dagger from images."""
     size: Literal["fast", "paper"] = "fast"
     """Networks and schedules: for two cores, or the paper's."""
     arch: Literal["eit", "smorl", "mlp"] = "eit"
@@ -41,9 +46,9 @@ class Axes:
             object.__setattr__(self, "method", method)
         self._check_values()
         require(
-            pixels or self.method != "td3-privileged",
-            "td3-privileged is for --obs pixels: from true state the actor sees as much as its "
-            "critics. Use --method td3.",
+            pixels or self.method not in _PRIVILEGED,
+            f"{self.method} is for --obs pixels: from true state the actor sees as much as its "
+            f"critics. Use --method {self.method.removesuffix('-privileged')}.",
         )
         require(
             pixels or not self.encoder,
@@ -55,7 +60,12 @@ class Axes:
             "SMORL from images is not there yet: use --obs state or --arch eit.",
         )
         require(
-            self.arch != "smorl" or self.method != "dagger",
+            self.arch == "eit" or self.method not in ("iql", "iql-privileged"),
+            f"{self.method} learns values of sets, which --arch {self.arch} does not have. Use "
+            "--arch eit.",
+        )
+        require(
+            self.arch != "smorl" or self.method not in ("dagger", "bc"),
             "SMORL sees one goal at a time and cannot imitate a teacher that sees all of them: use "
             "--method td3.",
         )
@@ -74,8 +84,12 @@ class Axes:
         """Whether critics have a value per object."""
         if self.values is not None:
             return self.values == "per-entity"
-        sees_state = self.method == "td3-privileged" or (self.method == "td3" and not self.pixels)
-        return sees_state and self.arch == "eit" and self.size == "fast" and not self.finetune
+        return (
+            self._critics_see_state
+            and self.arch == "eit"
+            and self.size == "fast"
+            and not self.finetune
+        )
 
     @property
     def from_scratch(self) -> bool:
@@ -83,6 +97,15 @@ class Axes:
         state = self.method == "td3" and not self.pixels
         privileged = self.method == "td3-privileged" and self.per_entity
         return (state or privileged) and self.size == "fast" and not self.finetune
+
+    @property
+    def offline(self) -> bool:
+        """Whether it learns from recorded episodes."""
+        return self.method in OFFLINE
+
+    @property
+    def _critics_see_state(self) -> bool:
+        return self.method in _PRIVILEGED or (self.method in ("td3", "iql") and not self.pixels)
 
     @property
     def pixels(self) -> bool:
@@ -103,7 +126,7 @@ class Axes:
             "The paper pools its entities: --size paper does not go with --values per-entity.",
         )
         require(
-            self.method in ("td3", "td3-privileged") and (self.method != "td3" or not self.pixels),
+            self._critics_see_state,
             f"--values per-entity needs critics that see true state, not --method {self.method} "
             f"with --obs {self.obs}. Use --method td3-privileged from images, td3 from true state.",
         )

@@ -7,8 +7,9 @@ from jostle.core.catalog import suggest
 from jostle.core.entities import StateFeatures
 from jostle.core.errors import UnknownNameError
 from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET, NetConfig
-from jostle.presets.axes import Axes
+from jostle.presets.axes import OFFLINE, Axes
 from jostle.presets.from_scratch import from_scratch
+from jostle.presets.offline import offline
 from jostle.replay.config import HindsightConfig
 from jostle.tasks.budget import TrainingBudget
 from jostle.tasks.catalog import TASKS, dashed
@@ -74,6 +75,8 @@ def make_experiment(task: str, axes: Axes) -> Experiment:
     experiment = _with_arch(axes, experiment)
     if axes.from_scratch:
         experiment = from_scratch(axes, choice.task, experiment)
+    if axes.offline:
+        experiment = offline(axes, choice.task, experiment)
     if axes.colors == "random" and axes.size == "paper":
         training = replace(experiment.training, env_steps=_COLOR_RUN)
         experiment = replace(experiment, training=training)
@@ -167,7 +170,7 @@ _SETTINGS = {"dagger": _dagger, "finetune": _finetune}
 
 def _check_method(name: str) -> None:
     """Refuse unknown methods; those from outside are in a registry that needs torch."""
-    if name not in ("td3", "td3-demos", "td3-privileged", "dagger"):
+    if name not in ("td3", "td3-demos", "td3-privileged", "dagger", *OFFLINE):
         from jostle.training.methods import METHODS
 
         _ = METHODS[name]
@@ -190,7 +193,7 @@ def _pixels(choice: _Choice, axes: Axes, state: Experiment) -> Experiment:
             td3=replace(experiment.td3, batch_size=128),
             training=replace(experiment.training, shuffle_object_ids=False, utd_ratio=utd_ratio),
         )
-    if axes.finetune:
+    if axes.finetune or axes.offline:
         return experiment
     return _pixels_td3(choice, experiment)
 

@@ -11,8 +11,8 @@ from jostle.reports.diagrams import (
     blank_figure,
     draw_arrow,
     draw_box,
-    save_figure,
 )
+from jostle.reports.plot_style import save_figure
 
 _BOXES: tuple[Box, ...] = (
     Box("Environment", "MuJoCo, several\ncameras, goal images", 0.1, 2.3, 1.9, 1.2, SIMULATED),

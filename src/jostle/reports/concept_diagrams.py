@@ -17,8 +17,8 @@ from jostle.reports.diagrams import (
     blank_figure,
     draw_arrow,
     draw_box,
-    save_figure,
 )
+from jostle.reports.plot_style import save_figure
 
 _CUBES = (RED, GREEN, BLUE)
 

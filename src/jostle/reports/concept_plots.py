@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.reports.diagrams import BLUE, GRAY, GREEN, RED, save_figure
+from jostle.reports.diagrams import BLUE, GRAY, GREEN, RED
+from jostle.reports.plot_style import save_figure
 from jostle.rewards.chamfer import ChamferConfig, chamfer_reward
 from jostle.rewards.particle_sets import ParticleSet
 

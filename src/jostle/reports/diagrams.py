@@ -1,7 +1,6 @@
 """Diagrams of boxes and arrows, and what all drawings of the documentation share."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 SIMULATED, ENTITIES, NETWORK, LEARNED = "#dbe7f4", "#e3f0dd", "#fbe9cf", "#eee3f3"
@@ -34,13 +33,6 @@ def blank_figure(width: float, height: float) -> tuple[Any, Any]:
     axes.set(xlim=(0, width), ylim=(0, height), aspect="equal")
     axes.axis("off")
     return figure, axes
-
-
-def save_figure(figure: Any, out: Path) -> Path:
-    """Write a figure on a white ground."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=100, facecolor="white", metadata={"Software": None})
-    return out
 
 
 def draw_box(axes: Any, box: Box) -> None:

@@ -1,5 +1,6 @@
 """Learning curves: evaluation or validation results of runs, with a band over seeds."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.core.errors import BadValueError, require
+from jostle.core.files import write_json
+from jostle.reports.plot_style import plot_style, save_figure, series_style
+from jostle.evaluation.statistics import t_quantile
 from jostle.runs.run_dir import RunDir
 
 XAxis = Literal["env-steps", "updates", "minutes"]
@@ -18,8 +22,6 @@ Values = NDArray[np.float64]
 _MINUTES = ("seconds", "minutes of training", 60.0)
 _MIN_SEEDS = 5
 """Seeds from which on a band is a 95 % interval; with fewer it is the range of the values."""
-_LINES = ("-", "--", "-.")
-"""Styles of lines; every ten lines there is a new one, because colors repeat."""
 _MAX_MARKERS = 40
 """Curves with more points are drawn without markers."""
 
@@ -104,7 +106,7 @@ def summarize_seeds(curves: Sequence[tuple[Values, Values]]) -> SeedSummary | No
     mean = values.mean(0)
     if len(curves) < _MIN_SEEDS:
         return SeedSummary(x, mean, values.min(0), values.max(0), "min to max")
-    half = _t_quantile(len(curves) - 1) * values.std(0, ddof=1) / math.sqrt(len(curves))
+    half = t_quantile(len(curves) - 1) * values.std(0, ddof=1) / math.sqrt(len(curves))
     return SeedSummary(x, mean, mean - half, mean + half, "95 % interval")
 
 
@@ -116,9 +118,6 @@ def plot_learning_curves(
     Agents: success rate, and fraction of objects at their goals. Encoders: validation loss, and
     its reconstruction part.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
     require(
         all(rows for runs in curves.values() for rows in runs), "A run has no evaluation to plot."
     )
@@ -128,30 +127,55 @@ def plot_learning_curves(
         "Runs of agents and of encoders have no common axis: plot them separately.",
     )
     check_format(out)
+    with plot_style():
+        return save_figure(_figure(curves, style, x_axis, title or style.title), out)
+
+
+def _figure(
+    curves: Mapping[str, Sequence[Rows]], style: PlotStyle, x_axis: XAxis, title: str
+) -> Any:
+    """All panels, with one legend below them."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     columns = 1 if max(map(len, curves)) > 40 else min(len(curves), 2)
     legend_rows = -(-len(curves) // columns)
     layout = ConstrainedLayoutEngine(w_pad=0.1)
-    figure = Figure(figsize=(10, 4 + 0.18 * legend_rows), layout=layout)
+    figure = Figure(figsize=(10, 4 + 0.19 * legend_rows), layout=layout)
     panels = figure.subplots(1, len(style.panels), sharey=style.fraction)
     for axes, (metric, label) in zip(panels, style.panels, strict=True):
         for number, (name, runs) in enumerate(curves.items()):
             points = [_points(rows, style.x_axes[x_axis], metric) for rows in runs]
-            look = {"color": f"C{number % 10}", "linestyle": _LINES[number // 10 % len(_LINES)]}
-            _plot_runs(axes, name, look, [(x, y) for x, y in points if len(x)])
+            _plot_runs(axes, name, series_style(number), [(x, y) for x, y in points if len(x)])
         _label_axes(axes, style, style.x_axes[x_axis][1], label)
-    figure.suptitle(title or style.title, fontsize=11)
+    figure.suptitle(title)
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=columns,
-        fontsize=8,
-        frameon=False,
-    )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=160)
-    return out
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+    return figure
+
+
+def write_curve_data(
+    curves: Mapping[str, Sequence[Rows]], path: Path, x_axis: XAxis, title: str
+) -> None:
+    """Write what `redraw_learning_curves` needs to draw the same plot without the runs."""
+    axes = [axis for style in _STYLES for axis, _, _ in style.x_axes.values()]
+    keys = {*axes, *(metric for style in _STYLES for metric, _ in style.panels)}
+    few = {
+        name: [[{key: row[key] for key in row if key in keys} for row in rows] for rows in runs]
+        for name, runs in curves.items()
+    }
+    write_json(path, {"title": title, "x": x_axis, "names": list(few), "curves": few})
+
+
+def redraw_learning_curves(data: Path, out: Path) -> Path:
+    """Plot what `write_curve_data` wrote."""
+    try:
+        stored = json.loads(data.read_text())
+        curves = {name: stored["curves"][name] for name in stored["names"]}
+        x_axis, title = stored["x"], stored["title"]
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise BadValueError(f"{data} holds no learning curves ({error}).") from error
+    return plot_learning_curves(curves, out, x_axis, title)
 
 
 def check_format(out: Path) -> None:
@@ -167,16 +191,16 @@ def check_format(out: Path) -> None:
 
 
 def _plot_runs(
-    axes: Any, name: str, look: dict[str, str], curves: list[tuple[Values, Values]]
+    axes: Any, name: str, series: dict[str, Any], curves: list[tuple[Values, Values]]
 ) -> None:
     """Draw one run, or the mean and the band of several; without common points, each of them."""
     summary = summarize_seeds(curves) if len(curves) > 1 else None
     if summary is not None:
-        x, color = summary.x, look["color"]
+        x, color = summary.x, series["color"]
         tails = any(own[0] < x[0] or own[-1] > x[-1] for own, _ in curves)
         band = f"band: {summary.band}" + (", dotted: single seeds" if tails else "")
         label = f"{name} (mean of {len(curves)} seeds, {band})"
-        _plot_line(axes, x, summary.mean, look, label)
+        _plot_line(axes, x, summary.mean, series, label)
         axes.fill_between(x, summary.low, summary.high, color=color, alpha=0.2, linewidth=0)
         if len(x) == 1:  # a band of no width
             axes.vlines(x, summary.low, summary.high, color, alpha=0.5)
@@ -187,16 +211,14 @@ def _plot_runs(
         return
     for number, (x, y) in enumerate(curves):
         several = f" ({len(curves)} seeds without common points)" if len(curves) > 1 else ""
-        _plot_line(axes, x, y, look, f"{name}{several}" if number == 0 else None)
+        _plot_line(axes, x, y, series, f"{name}{several}" if number == 0 else None)
 
 
-def _plot_line(axes: Any, x: Values, y: Values, look: dict[str, str], label: str | None) -> None:
+def _plot_line(axes: Any, x: Values, y: Values, series: dict[str, Any], label: str | None) -> None:
     """Draw a curve with markers at its points; a single point is large and above the others."""
-    marker = "o" if len(x) <= _MAX_MARKERS else None
-    size, order = (7, 4) if len(x) == 1 else (3.5, 2)
-    axes.plot(
-        x, y, label=label, linewidth=1.5, marker=marker, markersize=size, zorder=order, **look
-    )
+    marker = series["marker"] if len(x) <= _MAX_MARKERS else None
+    size, order = (7.5, 4) if len(x) == 1 else (4, 2)
+    axes.plot(x, y, **series | {"label": label, "marker": marker}, markersize=size, zorder=order)
 
 
 def _label_axes(axes: Any, style: PlotStyle, x_label: str, y_label: str) -> None:
@@ -207,7 +229,6 @@ def _label_axes(axes: Any, style: PlotStyle, x_label: str, y_label: str) -> None
     axes.tick_params(labelleft=True)
     axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.grid(alpha=0.3)
     if style.fraction:
         axes.set_ylim(-0.03, 1.03)
     elif all((line.get_ydata() > 0).all() for line in axes.lines):
@@ -224,12 +245,3 @@ def _points(rows: Rows, x_axis: tuple[str, str, float], metric: str) -> tuple[Va
 
 def _style(rows: Rows) -> PlotStyle:
     return next(style for style in _STYLES if style.panels[0][0] in rows[0])
-
-
-def _t_quantile(freedom: int) -> float:
-    """97.5 % quantile of Student's t: its expansion at infinity, within 0.3 % from 4 on."""
-    z = 1.959964
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / freedom + second / freedom**2 + third / freedom**3

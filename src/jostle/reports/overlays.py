@@ -1,6 +1,6 @@
-"""Entities that an agent's encoder detects, drawn over the larger frames of a video."""
+"""Entities that an agent's encoder detects, drawn over its frames."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,8 @@ from jostle.core.errors import BadValueError
 from jostle.core.protocols import Encoder
 from jostle.probing.detections import Flags, Floats, encode_batch
 from jostle.reports.drawing import canvas, draw_particles
-from jostle.reports.video import Frame, hstack, with_caption, with_title
+from jostle.reports.video import Frame
+from jostle.reports.video_layout import with_label
 
 _SLOT_HALF_EXTENT = 5.0
 """Half of the box drawn around the center of a slot, which has no size of its own, in pixels."""
@@ -52,7 +53,7 @@ def detect(
 
 
 def draw_overlay(frame: Frame, detected: FrameDetections, view: int) -> Frame:
-    """One view of a video, of any size, with boxes and centers of the visible entities.
+    """One view, enlarged to any size, with boxes and centers of the visible entities.
 
     With weights, the entity with the largest one has the thickest and most vivid box of all views.
     """
@@ -66,36 +67,14 @@ def draw_overlay(frame: Frame, detected: FrameDetections, view: int) -> Frame:
     return np.asarray(image)
 
 
-def state_layout(
-    views: Mapping[str, Frame], goals: Mapping[str, Frame], detected: FrameDetections, caption: str
+def detections_column(
+    frames: NDArray[np.uint8], detected: FrameDetections, height: int, names: Sequence[str]
 ) -> Frame:
-    """All views with their detections, beside small goal images."""
-    images = [
-        with_title(draw_overlay(frame, detected, view), name)
-        for view, (name, frame) in enumerate(views.items())
-    ]
-    goal = with_title(_column(list(goals.values())), "goal")
-    return with_caption(hstack(*images, goal), caption)
-
-
-def goal_layout(
-    views: Mapping[str, Frame], goals: Mapping[str, Frame], detected: FrameDetections, caption: str
-) -> Frame:
-    """All views, beside goal images with their detections."""
-    images = [with_title(frame, name) for name, frame in views.items()]
-    goal_images = [
-        with_title(draw_overlay(frame, detected, view), f"goal, {name}")
-        for view, (name, frame) in enumerate(goals.items())
-    ]
-    return with_caption(hstack(*images, *goal_images), caption)
-
-
-def _column(frames: list[Frame]) -> Frame:
-    """Shrink images so that all of them, stacked vertically, are as high as one was."""
-    side, count = len(frames[0]), len(frames)
-    ends = np.linspace(0, side, count + 1).astype(int)
-    small = [
-        np.asarray(canvas(frame)[0].resize((side // count, bottom - top)))
-        for frame, top, bottom in zip(frames, ends, ends[1:], strict=False)
-    ]
-    return np.concatenate(small, axis=0)
+    """The agent's frames (V, H, W, 3) below each other with their detections, `height` in all."""
+    ends = np.linspace(0, height, len(frames) + 1).astype(int)
+    images = []
+    for view, frame in enumerate(frames):
+        rows = int(ends[view + 1] - ends[view])
+        enlarged = np.asarray(canvas(frame)[0].resize((height // len(frames), rows)))
+        images.append(with_label(draw_overlay(enlarged, detected, view), names[view]))
+    return np.concatenate(images)

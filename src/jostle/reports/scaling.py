@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jostle.reports.plot_style import plot_style, save_figure, series_style
+
 _MIN_POINTS = 3
 """Fewest numbers of cubes for which a line is fitted."""
 Points = dict[int, float]
@@ -58,18 +60,28 @@ def plot_scaling(rows: Sequence[Mapping[str, Any]], out: Path) -> Path | None:
     returns = returns_by_cubes(rows)
     if not returns:
         return None
-    from matplotlib.figure import Figure
+    with plot_style():
+        return save_figure(_figure(returns), out)
 
-    figure = Figure(figsize=(5, 3.4), layout="constrained")
+
+def _figure(returns: Mapping[str, Points]) -> Any:
+    """Points and fitted lines, with a legend below them."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    columns = 1 if max(map(len, returns)) > 30 else min(len(returns), 2)
+    figure = Figure(figsize=(6, 3.6 + 0.2 * -(-len(returns) // columns)), layout="constrained")
     axes = figure.subplots()
     for number, (name, points) in enumerate(returns.items()):
-        line, color = fit_line(points), f"C{number}"
-        x = np.array([*points])
-        axes.plot(x, [*points.values()], color, marker="o", linestyle="", label=name)
-        axes.plot(x, line.intercept + line.slope * x, color, linewidth=0.8)
-    axes.set(xlabel="cubes", ylabel="average return")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=110)
-    return out
+        line, series, x = fit_line(points), series_style(number), np.array([*points])
+        axes.plot(x, [*points.values()], **series | {"linestyle": "", "label": name}, markersize=6)
+        fitted = line.intercept + line.slope * x
+        axes.plot(x, fitted, color=series["color"], linestyle=series["linestyle"], linewidth=1)
+    axes.set(
+        title="Average return by number of cubes, with linear fits",
+        xlabel="number of cubes",
+        ylabel="average return (reward per step)",
+    )
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.legend(loc="outside lower center", ncols=columns)
+    return figure

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import Any
 
+from jostle.evaluation.statistics import t_quantile
+from jostle.reports.aggregates import aggregate_table
 from jostle.reports.tables import markdown_table, task_title
 
 _METRICS = {
@@ -11,11 +13,6 @@ _METRICS = {
     "average_return": 3,
 }  # fmt: skip
 """Decimal places of each metric of the paper."""
-_QUANTILES = (
-    12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
-    2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
-)  # fmt: skip
-"""97.5 % quantiles of Student's t with 1, 2, 3, ... degrees of freedom."""
 
 
 def over_seeds(results: Sequence[dict[str, Any]]) -> str:
@@ -36,19 +33,16 @@ def over_seeds(results: Sequence[dict[str, Any]]) -> str:
         "maximum distance", "average return",
     )  # fmt: skip
     lines = [(training, task, *_cells(rows)) for (training, task, _), rows in groups.items()]
-    return f"Means over seeds:\n\n{markdown_table(header, lines)}\nEach agent:\n\n"
+    means = f"Means over seeds:\n\n{markdown_table(header, lines)}\n"
+    return f"{means}{aggregate_table(results)}Each agent:\n\n"
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and the 95 % interval of Student's t; infinitely wide for a single value.
-
-    With more than 21 values the interval is that of 21, a little too wide.
-    """
+    """Mean and the 95 % interval of Student's t; infinitely wide for a single value."""
     mean = fmean(values)
     if len(values) < 2:
         return mean, float("-inf"), float("inf")
-    quantile = _QUANTILES[min(len(values) - 1, len(_QUANTILES)) - 1]
-    half = quantile * stdev(values) / len(values) ** 0.5
+    half = t_quantile(len(values) - 1) * stdev(values) / len(values) ** 0.5
     return mean, mean - half, mean + half
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.frames.array_files import Streams
 from jostle.frames.manifest import Layout
-from jostle.frames.shards import SCENE, ShardWriter, Streams, truth_dtype
+from jostle.frames.shards import SCENE, ShardWriter, truth_dtype
 from jostle.frames.truth import ABSENT
 from jostle.pixels.labels import FIRST_OBJECT, unoccluded_pixels
 from jostle.pixels.render import RenderRequest

@@ -94,9 +94,9 @@ class ObjectTracker:
         # Pairs that look alike, the nearest on the table first
         matched, cost = np.zeros(len(groups), bool), np.where(alike, distance, np.inf)
         while len(groups) and np.isfinite(cost).any():
-            group, slot = np.unravel_index(cost.argmin(), cost.shape)
-            self._move(tracks[slot], groups[group])
-            matched[group], cost[group], cost[:, slot] = True, np.inf, np.inf
+            group, best = divmod(int(cost.argmin()), cost.shape[1])
+            self._move(tracks[best], groups[group])
+            matched[group], cost[group], cost[:, best] = True, np.inf, np.inf
 
         # Others are known objects that look different when half hidden, or new ones
         for group in np.flatnonzero(~matched & ~alike.any(1)):

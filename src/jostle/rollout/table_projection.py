@@ -17,8 +17,10 @@ COLUMNS = 2
 """Columns that the projection appends: x and y."""
 UNIT = 0.1
 """Meters that count as one, about the standard deviation of objects on the table."""
-_LIMIT = 0.6
+LIMIT = 0.6
 """Meters from the table's center at which positions are clipped: what is high up projects far."""
+HEIGHT = TABLE_TOP + CUBE_SIDE / 2
+"""Height of the plane that entities are projected to: the center of a cube on the table."""
 
 
 class TableProjection:
@@ -35,8 +37,7 @@ class TableProjection:
         table_xy = np.zeros_like(pixels)
         for view, camera in enumerate(self._cameras):
             if camera is not None:
-                height = TABLE_TOP + CUBE_SIDE / 2
-                table_xy[:, view] = unproject_to_plane(camera, pixels[:, view], height, size)
-        table_xy = table_xy.clip(-_LIMIT, _LIMIT) / UNIT * entities.visible[..., None]
+                table_xy[:, view] = unproject_to_plane(camera, pixels[:, view], HEIGHT, size)
+        table_xy = table_xy.clip(-LIMIT, LIMIT) / UNIT * entities.visible[..., None]
         values = np.concatenate((entities.values, table_xy.astype(np.float32)), axis=-1)
         return Entities(values, entities.visible)

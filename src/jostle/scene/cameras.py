@@ -21,9 +21,16 @@ CAMERAS: Catalog[CameraSpec] = Catalog(
         "corner": CameraSpec(
             name="corner", position=(0.85, -0.75, 1.75), target=(-0.04, 0.0, 1.06), fov=35
         ),
+        "hero": CameraSpec(
+            name="hero", position=(0.85, -1.20, 2.12), target=(-0.11, 0.03, 1.185), fov=34
+        ),
+        "table": CameraSpec(
+            name="table", position=(0.71, -1.01, 2.03), target=(0.02, -0.06, TABLE_TOP), fov=28
+        ),
     },
 )
-"""The paper's two views, a view from above, and a view for videos."""
+"""The paper's two views, a view from above, and views for videos and pictures: `hero` shows the
+whole table and the arm, `table` the whole table."""
 
 
 def resolve_cameras(cameras: Sequence[str | CameraSpec]) -> tuple[CameraSpec, ...]:

@@ -4,10 +4,13 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from jostle.core.checkpoint import pack_rng, save, unpack_rng
-from jostle.core.errors import require
+from jostle.core.errors import NotFiniteError, require
+from jostle.core.profiler import PROFILER
 from jostle.core.protocols import Stateful
 from jostle.encoders.saving import encoder_reference
 from jostle.evaluation.evaluate import Evaluation
@@ -132,21 +135,43 @@ class AgentTrainer(Trainer):
         self.counters["episodes"] += len(episodes)
         self.counters["env_steps"] += len(episodes) * episodes.steps
 
+    def learn(self, updates: int) -> dict[str, Any]:
+        """Update on sampled batches; returns means of what was logged."""
+        agent, sampler = self.components.agent, self.components.sampler
+        logs: list[dict[str, Tensor]] = []
+        for _ in range(updates):
+            self.update_lr()
+            with PROFILER("sampling"):
+                batch = sampler.sample(self.experiment.td3.batch_size)
+            with PROFILER("updating"):
+                logs.append(agent.update(batch))
+        agent.end_iteration()
+        keys = sorted({key for log in logs for key in log})
+        means = {
+            key: float(torch.stack([log[key] for log in logs if key in log]).mean()) for key in keys
+        }
+        if not np.isfinite(list(means.values())).all():
+            raise NotFiniteError(
+                f"Training diverged before update {agent.updates}: {means}. The last good "
+                "checkpoint is kept."
+            )
+        return {"updates": agent.updates, **means}
+
     def num_updates(self) -> int:
         """Updates of one iteration."""
         training, steps = self.experiment.training, self.components.collector.steps
         return int(training.num_envs * steps * training.utd_ratio)
 
     def lr_decay(self, total: int) -> float:
-        """Decay of the step sizes at the present point of a training of `total` steps."""
+        """Decay of the step sizes at the present point of a training of this total."""
         fraction = self.experiment.training.lr_decay_fraction
-        remaining = 1 - self.counters["env_steps"] / total
+        remaining = 1 - self.counters[self.axis] / total
         return min(1.0, max(0.05, remaining / fraction)) if fraction > 0 else 1.0
 
     def update_lr(self) -> None:
         """Set the step sizes for the present point of the training."""
         training, agent = self.experiment.training, self.components.agent
-        scale = self.lr_decay(training.env_steps)
+        scale = self.lr_decay(self.total)
         if training.lr_warmup_updates:
             scale *= min(1.0, (agent.updates + 1) / training.lr_warmup_updates)
         agent.set_lr_scale(scale)

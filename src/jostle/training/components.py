@@ -175,13 +175,10 @@ def make_agent(
     sensor: PixelSensor | None = None,
 ) -> TD3Agent:
     """A new agent for what the observer shows; privileged critics have an observer of their own."""
-    spec = observation_spec(observer)
-    if privileged_observer is not None:
-        spec = replace(spec, critic=observation_spec(privileged_observer))
     return TD3Agent(
         experiment.net,
         experiment.td3,
-        spec,
+        agent_spec(observer, privileged_observer),
         SeedTree(experiment.seed).integer("weights"),
         sensor,
         experiment.explore.eval_noise_std,
@@ -252,6 +249,14 @@ def _table_projection(env: TabletopVectorEnv, sensor: PixelSensor) -> TableProje
     return TableProjection(
         [cameras.get(name) for name in sensor.cameras], sensor.encoder.config.image_size
     )
+
+
+def agent_spec(observer: Observer, privileged_observer: Observer | None) -> ObservationSpec:
+    """What an agent observes; privileged critics have an observer of their own."""
+    spec = observation_spec(observer)
+    if privileged_observer is None:
+        return spec
+    return replace(spec, critic=observation_spec(privileged_observer))
 
 
 def observation_spec(observer: Observer) -> ObservationSpec:

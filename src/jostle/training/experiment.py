@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from jostle.agents.config import ExploreConfig, TD3Config
+from jostle.agents.config import ExploreConfig, IQLConfig, TD3Config
 from jostle.core.checks import check_folder_name, check_int, check_number
 from jostle.core.entities import StateFeatures
 from jostle.core.errors import BadValueError, require
@@ -22,7 +22,8 @@ class TrainingConfig:
 
     method: str = "td3"
     """td3: TD3 + HER alone; td3-demos: with oracle episodes in replay; td3-privileged: critics see
-    true state, the actor images (asymmetric actor-critic); dagger: imitate a teacher."""
+    true state, the actor images (asymmetric actor-critic); dagger: imitate a teacher; bc, iql,
+    iql-privileged: learn from recorded episodes (--data)."""
     teacher: str = "oracle"
     """Teacher of 'dagger': oracle, a name of the zoo, a run or a file of weights."""
     reward: str = "true"
@@ -136,6 +137,28 @@ class CurriculumConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OfflineConfig:
+    """The loop of methods that learn from recorded episodes alone."""
+
+    data: str = ""
+    """Folder of a recording ('jostle record') to learn from, for the methods bc, iql and
+    iql-privileged."""
+    data_episodes: int | None = None
+    """Learn from so many episodes of the recording, the first ones; all by default."""
+    updates: int = 10_000
+    """Updates in total."""
+    iteration_updates: int = 100
+    """Updates of an iteration."""
+
+    def __post_init__(self) -> None:
+        """Refuse loops that go nowhere."""
+        if self.data_episodes is not None:
+            check_int("data_episodes", self.data_episodes, 1)
+        check_int("updates", self.updates, 1)
+        check_int("iteration_updates", self.iteration_updates, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     """A training by name."""
 
@@ -173,6 +196,10 @@ class Experiment:
     """The loop."""
     curriculum: CurriculumConfig = field(default_factory=CurriculumConfig)
     """Stages that come first, with --curriculum."""
+    iql: IQLConfig = field(default_factory=IQLConfig)
+    """Learning rule of iql."""
+    offline: OfflineConfig = field(default_factory=OfflineConfig)
+    """The loop of offline methods."""
 
     def __post_init__(self) -> None:
         """Refuse wrong values, and parts that do not go together."""
@@ -226,6 +253,8 @@ _PARTS: dict[str, Any] = {
     "hindsight": HindsightConfig,
     "training": TrainingConfig,
     "curriculum": CurriculumConfig,
+    "iql": IQLConfig,
+    "offline": OfflineConfig,
 }
 
 

@@ -13,6 +13,8 @@ from jostle.training.components import Components, make_agent
 from jostle.training.dagger import DaggerTrainer
 from jostle.training.experiment import Experiment
 from jostle.training.off_policy import OffPolicyTrainer
+from jostle.training.offline import OfflineTrainer, check_data
+from jostle.training.offline_agents import make_bc_agent, make_iql_agent
 
 MakeTrainer = Callable[[Experiment, Components, RunDir, Report], AgentTrainer]
 _AGENT_PARTS = (
@@ -42,6 +44,8 @@ class Method:
     """Whether critics see true state."""
     teacher: Callable[[Experiment], str] | None = None
     """Name of the expert, for methods that have one."""
+    offline: bool = False
+    """Whether it learns from a recording (--data), counted in updates."""
     check: Callable[[Experiment], None] = _anything
     """Refuses experiments that make no sense with this method."""
 
@@ -60,6 +64,28 @@ def _check_dagger(experiment: Experiment) -> None:
         "SMORL sees one goal at a time and cannot imitate a teacher that sees all of them. "
         "Train it with the method 'td3' or 'td3-demos'.",
     )
+
+
+def _check_bc(experiment: Experiment) -> None:
+    check_data(experiment)
+    require(
+        experiment.net.arch != "smorl",
+        "SMORL sees one goal at a time and cannot clone actions that serve all of them. Train "
+        "with --arch eit.",
+    )
+
+
+def _check_iql(experiment: Experiment) -> None:
+    check_data(experiment)
+    require(
+        experiment.net.arch == "eit" and experiment.net.critic_arch == "same",
+        "iql learns values of sets: train with --arch eit and --critic-arch same.",
+    )
+
+
+def _check_iql_privileged(experiment: Experiment) -> None:
+    _check_privileged(experiment)
+    _check_iql(experiment)
 
 
 METHODS: Registry[Method] = Registry(
@@ -84,6 +110,28 @@ METHODS: Registry[Method] = Registry(
             make_trainer=DaggerTrainer,
             teacher=lambda experiment: experiment.training.teacher,
             check=_check_dagger,
+        ),
+        "bc": Method(
+            summary="goal-conditioned behavior cloning of recorded episodes",
+            make_trainer=OfflineTrainer,
+            make_agent=make_bc_agent,
+            offline=True,
+            check=_check_bc,
+        ),
+        "iql": Method(
+            summary="implicit Q-learning from recorded episodes, policy by DDPG + BC",
+            make_trainer=OfflineTrainer,
+            make_agent=make_iql_agent,
+            offline=True,
+            check=_check_iql,
+        ),
+        "iql-privileged": Method(
+            summary="iql whose critics see true state while the actor sees images",
+            make_trainer=OfflineTrainer,
+            make_agent=make_iql_agent,
+            privileged=True,
+            offline=True,
+            check=_check_iql_privileged,
         ),
     },
 )

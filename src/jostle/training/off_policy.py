@@ -1,14 +1,10 @@
 """Off-policy training: collect episodes, store them, update on relabeled batches."""
 
-from typing import Any
-
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from jostle.agents.exploration import ReachExploration, explore, random_actions
 from jostle.core.entities import Entities
-from jostle.core.errors import NotFiniteError
 from jostle.core.profiler import PROFILER
 from jostle.core.protocols import Observation
 from jostle.rollout.reach import away_from_edge, present, reach
@@ -43,29 +39,7 @@ class OffPolicyTrainer(AgentTrainer):
         self.store(episodes)
         self._metrics = {f"train_{name}": value for name, value in infos.items()}
         if self.counters["episodes"] > self.warmup_episodes:
-            self._metrics |= self._learn(self.num_updates())
-
-    def _learn(self, updates: int) -> dict[str, Any]:
-        """Update on batches; returns means of what was logged."""
-        agent, sampler = self.components.agent, self.components.sampler
-        logs: list[dict[str, torch.Tensor]] = []
-        for _ in range(updates):
-            self.update_lr()
-            with PROFILER("sampling"):
-                batch = sampler.sample(self.experiment.td3.batch_size)
-            with PROFILER("updating"):
-                logs.append(agent.update(batch))
-        agent.end_iteration()
-        keys = sorted({key for log in logs for key in log})
-        means = {
-            key: float(torch.stack([log[key] for log in logs if key in log]).mean()) for key in keys
-        }
-        if not np.isfinite(list(means.values())).all():
-            raise NotFiniteError(
-                f"Training diverged before update {agent.updates}: {means}. The last good "
-                "checkpoint is kept."
-            )
-        return {"updates": agent.updates, **means}
+            self._metrics |= self.learn(self.num_updates())
 
     def _act(
         self, observation: Observation, state: Entities, goal: Entities

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jostle.core.checkpoint import CheckpointError
-from jostle.core.errors import BadValueError
+from jostle.core.errors import BadValueError, require
 from jostle.core.protocols import Encoder, Policy
 from jostle.encoders.saving import load_encoder, save_encoder
 from jostle.envs.vector import TabletopVectorEnv
@@ -20,6 +20,7 @@ from jostle.training.carry import carry_weights
 from jostle.training.components import agent_encoder
 from jostle.training.curriculum import CurriculumTrainer, Stage, stages_of
 from jostle.training.experiment import Carry, Experiment, differences, read_experiment
+from jostle.training.methods import METHODS
 from jostle.training.train import LoadTeacher, make_trainer
 
 LoadEncoder = Callable[[str], Encoder]
@@ -99,8 +100,14 @@ def resume_run(
         raise ConfigMismatchError(
             f"The run in {folder} is another experiment:\n  " + "\n  ".join(differing)
         )
-    before = experiment.training.env_steps
+    offline = METHODS[experiment.training.method].offline
+    before = experiment.offline.updates if offline else experiment.training.env_steps
     if env_steps is not None:
+        require(
+            not offline,
+            f"The run in {folder} learns offline and takes no environment steps: start a new run "
+            "with more --updates (--from RUN).",
+        )
         training = replace(experiment.training, env_steps=env_steps)
         experiment = replace(experiment, training=training)
     if experiment.training.curriculum:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 
 from jostle.agents.base import PixelSensor
+from jostle.core.errors import require
 from jostle.core.protocols import Encoder, Policy
 from jostle.core.seeding import SeedTree
 from jostle.envs.vector import TabletopVectorEnv
@@ -31,6 +32,11 @@ def make_trainer(
     """Build everything from the experiment and its seed; nothing is written yet."""
     training, seeds = experiment.training, SeedTree(experiment.seed)
     method = METHODS[training.method]
+    require(
+        method.offline or not experiment.offline.data,
+        f"The method '{training.method}' collects its own episodes: --data is for "
+        f"{', '.join(name for name, other in METHODS.items() if other.offline)}.",
+    )
     method.check(experiment)
     if training.threads:
         torch.set_num_threads(training.threads)

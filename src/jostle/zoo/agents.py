@@ -10,6 +10,7 @@ from jostle.core.catalog import suggest
 from jostle.core.errors import BadValueError, UnknownNameError, require
 from jostle.core.protocols import Agent, Policy
 from jostle.envs.vector import TabletopVectorEnv
+from jostle.frames.manifest import file_hash
 from jostle.oracles.catalog import SCRIPTED
 from jostle.runs.run_dir import RunDir
 from jostle.zoo.registry import agents, read_meta, registry, resolve_name
@@ -129,3 +130,24 @@ def load_policy(name: str, env: TabletopVectorEnv, eval_noise: float | None = No
 def load_teacher(name: str, env: TabletopVectorEnv) -> Policy:
     """Load an agent as a teacher for imitation: without evaluation noise."""
     return load_policy(name, env, eval_noise=0.0)
+
+
+def load_recorded_policy(name: str, env: TabletopVectorEnv) -> Policy | None:
+    """Load an agent for a recording, which adds all noise itself; None for random actions."""
+    if name == "random":
+        return None
+    return load_policy(name, env, 0.0 if has_eval_noise(name) else None)
+
+
+def own_eval_noise(name: str) -> float:
+    """Standard deviation of an agent's evaluation noise; 0 for scripted policies and classes."""
+    check_agent_name(name)
+    if not has_eval_noise(name):
+        return 0.0
+    experiment = read_meta(find_weights_file(name)).get("experiment", {})
+    return float(experiment.get("explore", {}).get("eval_noise_std", 0.0))
+
+
+def weights_hash(name: str) -> str:
+    """Hash of an agent's weights; empty for scripted policies and classes."""
+    return file_hash(find_weights_file(name)) if has_eval_noise(name) else ""

@@ -1,0 +1,1 @@
+"""Agents and recordings in the formats of other projects."""
