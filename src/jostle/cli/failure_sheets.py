@@ -68,7 +68,10 @@ def make_failure_sheets(config: VideoConfig) -> tuple[str, list[Path]]:
     job.check()
     require(config.steps is None, "Sheets of failures show whole episodes: leave out --steps.")
     env = job.make_env(**required_env_kwargs(job.agent))
-    with closing(env), closing(VideoRenderer(env, config.size, config.camera, ghosts=False)) as renderer:
+    with (
+        closing(env),
+        closing(VideoRenderer(env, config.size, config.camera, ghosts=False)) as renderer,
+    ):
         sampler = env.episode_sampler
         length = sampler.task.evaluation_steps(sampler.max_objects)
         moments = _Moments(renderer, np.linspace(0, length, _SHOWN).astype(int).tolist())

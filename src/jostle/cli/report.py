@@ -12,7 +12,6 @@ from jostle.core.errors import BadValueError, require
 from jostle.core.files import write_text
 from jostle.reports.paper_page import paper_page
 from jostle.reports.stored import StoredRow, read_stored
-from jostle.zoo.agents import find_weights_file
 from jostle.zoo.registry import WEIGHTS_DIR, describe_history, read_meta
 
 
@@ -66,6 +65,8 @@ def _is_run(name: str) -> bool:
 
 def _added_row(name: str) -> dict[str, Any]:
     """The last evaluation that a run stored with its weights."""
+    from jostle.zoo.agents import find_weights_file  # needs MuJoCo, stored results do not
+
     meta = read_meta(find_weights_file(name))
     if "score" not in meta:
         raise BadValueError(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from jostle.core.errors import BadValueError, require
 from jostle.core.files import write_json
-from jostle.reports.plot_style import plot_style, save_figure, series_style
 from jostle.evaluation.statistics import t_quantile
+from jostle.reports.plot_style import plot_style, save_figure, series_style
 from jostle.runs.run_dir import RunDir
 
 XAxis = Literal["env-steps", "updates", "minutes"]
