@@ -7,7 +7,7 @@ import pytest
 
 from jostle.cli.main import COMMANDS
 
-ACTS = ("video", "evaluate", "benchmark", "collect", "record", "demo", "docs")
+ACTS = ("video", "evaluate", "benchmark", "generalize", "collect", "record", "demo", "docs")
 """Commands whose options are read from modules that also simulate."""
 CODE = """
 import contextlib, io, sys

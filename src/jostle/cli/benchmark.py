@@ -8,21 +8,20 @@ from typing import Annotated, Any
 
 import tyro
 
-from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar, write_results
+from jostle.cli.eval_jobs import EvalJob, write_results
+from jostle.cli.scored_rows import Cache, cached_row, evaluated_row, zoo_scores
 from jostle.core.checks import check_int, check_output
 from jostle.core.errors import BadValueError, JostleError
 from jostle.evaluation.evaluate import Evaluation
-from jostle.evaluation.scores import cache_key, digest, read_scores, write_scores
+from jostle.evaluation.scores import cache_key, read_scores, write_scores
 from jostle.oracles.catalog import SCRIPTED
 from jostle.reports import scaling, yaw_errors
 from jostle.reports.seeds import over_seeds
 from jostle.reports.tables import study_table, training_list
 from jostle.tasks.vary import parse_vary
-from jostle.zoo.agents import find_weights_file, training_history
-from jostle.zoo.registry import agents, describe_history, resolve_name
+from jostle.zoo.registry import agents, resolve_name
 
 Results = list[dict[str, Any]]
-Cache = dict[tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +88,7 @@ def run(argv: list[str]) -> None:
         check_output(config.out.with_suffix(".md"))
     cache_file = config.out.with_suffix(".json") if config.out is not None else None
     stored = read_scores(cache_file) if cache_file is not None and config.cache else {}
-    cache = _zoo_scores() | stored if config.cache else {}
+    cache = zoo_scores() | stored if config.cache else {}
     results: Results = []
     evaluations: list[Evaluation] = []
     jobs = [_job(row, config) for row in rows]
@@ -128,16 +127,11 @@ def _job(row: Row, config: BenchmarkConfig) -> EvalJob:
 
 def _result(row: Row, job: EvalJob, cache: Cache, evaluations: list[Evaluation]) -> dict[str, Any]:
     """Result of one row, from the cache if it is there; new evaluations are appended."""
-    identity = _identity(row, job)
-    scores = cache.get(cache_key(identity))
-    if scores is None:
-        evaluations.append(evaluate_with_bar(job))
-        scores = evaluations[-1].summary()
-    scores = {name: value for name, value in scores.items() if name != "vary"}
-    scripted = job.agent in SCRIPTED
-    trained = "scripted" if scripted else describe_history(training_history(job.agent))
-    scores = {**scores, **identity, "trained": trained}
-    return {**scores, "paper": row.paper, "target": row.target, "training": row.training}
+    result = cached_row(job, row.agent, cache)
+    if result is None:
+        result, evaluation = evaluated_row(job, row.agent)
+        evaluations.append(evaluation)
+    return {**result, "paper": row.paper, "target": row.target, "training": row.training}
 
 
 def _page(title: str, notes: str, results: Results, argv: list[str], out: Path | None) -> str:
@@ -177,14 +171,6 @@ def _section(
     return f"\n{text}\n\n![{title}](curves/{image.name})\n"
 
 
-def _zoo_scores() -> Cache:
-    """Scores with which the zoo's agents were registered."""
-    scores: Cache = {}
-    for entry in agents().values():
-        scores |= read_scores(entry.weights.with_suffix(".json"))
-    return scores
-
-
 def _locate(agent: str, runs: Path | None) -> str:
     """Path of an agent in the folder of runs, if it is neither scripted nor in the zoo."""
     if runs is not None and agent not in SCRIPTED and resolve_name(agent) not in agents():
@@ -207,21 +193,6 @@ def _stored_result(row: Row, stored: Iterable[dict[str, Any]]) -> dict[str, Any]
         if (name, task, result["requested_objects"], result["colors"], vary) == wanted:
             return {**result, "paper": row.paper, "target": row.target, "training": row.training}
     return None
-
-
-def _identity(row: Row, job: EvalJob) -> dict[str, Any]:
-    """What distinguishes this measurement from others."""
-    scripted = job.agent in SCRIPTED
-    return {
-        "agent": row.agent,
-        "weights": f"script {job.agent}" if scripted else digest(find_weights_file(job.agent)),
-        "task": row.task,
-        "requested_objects": row.objects,
-        "colors": row.colors,
-        **({"vary": str(job.vary)} if job.vary else {}),
-        "episodes": job.episodes,
-        "episode_set": job.episode_set(),
-    }
 
 
 def read_study(path: Path) -> tuple[str, str, list[Row]]:

@@ -1,7 +1,7 @@
 """Evaluation with a progress bar and result files, as used by several commands."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from jostle.envs.options import split_options
 from jostle.envs.vary_check import check_varied_episodes
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.evaluate import Evaluation, episode_set, evaluate
+from jostle.evaluation.tracing import TracingPolicy
+from jostle.rollout.rollout import Step
 from jostle.tasks.catalog import TASKS
 from jostle.tasks.vary import NO_VARIATION, Vary
 from jostle.zoo.agents import load_policy, required_env_kwargs
@@ -29,7 +31,7 @@ class EvalJob:
     num_envs: int
     objects: int | tuple[int, int] | None = None
     seed: int = 0
-    colors: str = "fixed"
+    colors: str | tuple[str, ...] = "fixed"
     vary: Vary = NO_VARIATION
 
     def make_env(self, **options: Any) -> TabletopVectorEnv:
@@ -60,20 +62,36 @@ class EvalJob:
         return {"objects": self.objects, "colors": self.colors, **options}
 
 
-def evaluate_with_bar(job: EvalJob, eval_noise: float | None = None) -> Evaluation:
-    """Evaluate an agent; `eval_noise` overrides the standard deviation of its evaluation noise."""
+def evaluate_with_bar(
+    job: EvalJob, eval_noise: float | None = None, causes: bool = False
+) -> Evaluation:
+    """Evaluate an agent.
+
+    Args:
+        job: The agent and its episodes.
+        eval_noise: Standard deviation of the evaluation noise instead of the agent's own.
+        causes: Also find out why episodes failed.
+    """
     env = job.make_env(**required_env_kwargs(job.agent))
     try:
         policy = load_policy(job.agent, env, eval_noise)
         label = job.agent + ("" if eval_noise is None else f" (noise {eval_noise:g})")
-        result = evaluate_policy(env, policy, label, job.episodes, job.seed)
+        traced = TracingPolicy(policy, env) if causes else None
+        result = evaluate_policy(env, traced or policy, label, job.episodes, job.seed)
+        if traced is not None:
+            result = result.with_causes(traced.causes(result.episodes))
         return replace(result, vary=str(job.vary))
     finally:
         env.close()
 
 
 def evaluate_policy(
-    env: TabletopVectorEnv, policy: Policy, label: str, episodes: int, seed: int
+    env: TabletopVectorEnv,
+    policy: Policy,
+    label: str,
+    episodes: int,
+    seed: int,
+    on_step: Callable[[Step], None] | None = None,
 ) -> Evaluation:
     """Evaluate a policy in its environment with a progress bar; `label` names it in results."""
     task = env.episode_sampler.task
@@ -81,7 +99,7 @@ def evaluate_policy(
     batches = -(-episodes // env.num_envs)
     total = steps * batches * env.num_envs
     with progress_bar(total, "step", f"{task.name} {label}") as bar:
-        return evaluate(env, policy, label, episodes, seed, progress=bar.update)
+        return evaluate(env, policy, label, episodes, seed, bar.update, on_step)
 
 
 def write_results(out: Path, page: str, evaluations: Sequence[Evaluation]) -> None:

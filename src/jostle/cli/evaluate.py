@@ -14,6 +14,7 @@ from jostle.core.checks import check_int, check_number, check_output
 from jostle.core.errors import require
 from jostle.evaluation.compare import compare
 from jostle.evaluation.evaluate import Evaluation
+from jostle.reports.failures import cause_table
 from jostle.reports.tables import evaluation_table
 from jostle.tasks.catalog import TASKS
 from jostle.tasks.vary import parse_vary
@@ -51,6 +52,9 @@ class EvaluateConfig:
     """Seed of the first episode."""
     num_envs: int = 50
     """Environments that run in parallel."""
+    causes: bool = False
+    """Also find out why episodes failed, and print the shares of the causes
+    (docs/concepts/failures.md); the lines of OUT.jsonl name them."""
     compare: bool = False
     """Compare the first two rows of each task episode by episode (McNemar's test)."""
     eval_noise: tuple[float, ...] = ()
@@ -110,7 +114,10 @@ def run(argv: list[str]) -> None:
 
 
 def _table(results: list[Evaluation], notes: list[str]) -> str:
-    return "\n".join((evaluation_table([result.summary() for result in results]), *notes))
+    tables = [evaluation_table([result.summary() for result in results])]
+    if shares := cause_table(results):
+        tables.append(f"Causes of failures:\n\n{shares}")
+    return "\n".join((*tables, *notes))
 
 
 def _jobs(config: EvaluateConfig) -> list[EvalJob]:
@@ -172,8 +179,9 @@ def _tasks(
 def _evaluators(config: EvaluateConfig) -> tuple[list[Evaluator], list[str]]:
     """Ways in which each agent is evaluated, and a list of notes that they append to."""
     evaluators: list[Evaluator] = [
-        partial(evaluate_with_bar, eval_noise=std) for std in config.eval_noise
-    ] or [evaluate_with_bar]
+        partial(evaluate_with_bar, eval_noise=std, causes=config.causes)
+        for std in config.eval_noise
+    ] or [partial(evaluate_with_bar, causes=config.causes)]
     if config.state_estimator is None:
         return evaluators, []
     from jostle.cli.state_estimation import EstimatedStateEvaluator
@@ -182,6 +190,7 @@ def _evaluators(config: EvaluateConfig) -> tuple[list[Evaluator], list[str]]:
         config.task not in ("own", "all"),
         "A state estimator knows the colors of one task: name the task with --task.",
     )
+    require(not config.causes, "Causes are not known with --state-estimator: leave out --causes.")
     require(len(evaluators) == 1, "With --state-estimator, give at most one --eval-noise.")
     std = config.eval_noise[0] if config.eval_noise else None
     estimated = EstimatedStateEvaluator(

@@ -15,6 +15,8 @@ COMMANDS: Catalog[str] = Catalog(
         "tasks": "List the tasks",
         "video": "Record an episode of an agent: .mp4 or .gif, and a contact sheet",
         "evaluate": "Evaluate agents with the paper's five metrics",
+        "generalize": "Map how much success an agent keeps when its task changes",
+        "report": "Lay stored results beside the paper's, on one page",
         "compare": "Compare two agents on the same episodes, from stored results",
         "benchmark": "Evaluate many agents on many tasks, beside the paper's results",
         "theory": "Check the theory of generalization to more objects, beside measured errors",

@@ -38,6 +38,8 @@ OVERLAYS: Catalog[str] = Catalog(
     },
 )
 
+_COLOR_OPTIONS = ("fixed", "random", "hues")
+
 
 @dataclass(frozen=True, kw_only=True)
 class VideoConfig:
@@ -51,7 +53,7 @@ class VideoConfig:
     objects: int | None = None
     """Number of objects; the task's own number by default."""
     colors: tuple[str, ...] = ("fixed",)
-    """Colors of the objects: fixed, random, or one color name per object."""
+    """Colors of the objects: fixed, random, hues, or one color name per object."""
     vary: tuple[str, ...] = ()
     """What differs from the task: factors such as shape=star mass=x20 color=held-out light=0.7;
     docs/tasks.md lists them."""
@@ -72,6 +74,11 @@ class VideoConfig:
     """Height and width of each view in pixels."""
     fps: int = 6
     """Actions shown per second (real time is 3)."""
+    failures: bool = False
+    """Instead of a video, evaluate the agent on --episodes episodes and make a sheet of the failed
+    ones for each cause of failure (docs/concepts/failures.md)."""
+    episodes: int = 100
+    """Episodes to look for failures in, from --seed on."""
     overlay: str = "none"
     """none; for pixel agents also particles, attention (of the actor's pooling) or goal: what the
     agent sees, beside the views."""
@@ -86,9 +93,10 @@ class VideoConfig:
             self.colors == ("fixed",) or "color" not in dict(parse_vary(self.vary).values),
             "Colors are given twice, by --colors and by --vary color=...: leave one of them out.",
         )
-        for color in () if self.color_option in ("fixed", "random") else self.colors:
+        for color in () if self.color_option in _COLOR_OPTIONS else self.colors:
             parse_color(color)
         check_int("seed", self.seed, 0)
+        check_int("episodes", self.episodes, 1)
         check_int("fps", self.fps, 1)
         check_int("size", self.size, 8)
         if self.steps is not None:
@@ -97,12 +105,21 @@ class VideoConfig:
     @property
     def color_option(self) -> str | tuple[str, ...]:
         """The colors as an option of environments."""
-        return self.colors[0] if self.colors in (("fixed",), ("random",)) else self.colors
+        named = len(self.colors) == 1 and self.colors[0] in _COLOR_OPTIONS
+        return self.colors[0] if named else self.colors
 
 
 def run(argv: list[str]) -> None:
     """Record the video and print where it is."""
     config = tyro.cli(VideoConfig, prog="jostle video", args=argv)
+    if config.failures:
+        from jostle.cli.failure_sheets import make_failure_sheets
+
+        table, sheets = make_failure_sheets(config)
+        print(table)
+        for path in sheets:
+            print(f"sheet: {path}")
+        return
     video, sheet, recordings = make_video(config)
     for agent, recording in zip(config.agent, recordings, strict=True):
         outcome = "success" if recording.success else "no success"
@@ -118,7 +135,7 @@ def make_video(config: VideoConfig) -> tuple[Path, Path, list[Recording]]:
     check_packages(video=config.format == "mp4")
     check_output(config.out, folder=True)
     frames, recordings = video_frames(config)
-    stem = _file_name(config)
+    stem = file_name(config)
     video = save_video(frames, config.out / f"{stem}.{config.format}", config.fps)
     sheet = draw_sheet(frames, recordings[0].goals)
     return video, save_image(sheet, config.out / f"{stem}.png"), recordings
@@ -198,7 +215,7 @@ def _overlay_recorder(
     return OverlayRecorder(policy, encoder, cameras, config.overlay, config.size)
 
 
-def _file_name(config: VideoConfig) -> str:
+def file_name(config: VideoConfig) -> str:
     """Name of the files, without their suffix: what the video shows."""
     parts = [config.task, *(Path(agent).stem for agent in config.agent), str(config.seed)]
     if config.colors != ("fixed",):

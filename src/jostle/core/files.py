@@ -12,9 +12,14 @@ from jostle.core.errors import require
 
 def write_json(path: Path, content: Any) -> None:
     """Write JSON at once or not at all."""
+    write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text at once or not at all."""
     part = path.with_name(f".{path.name}.part")
     try:
-        part.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n")
+        part.write_text(text)
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)

@@ -31,7 +31,8 @@ class EnvOptions:
     image_size: int | tuple[int, int] = 128
     """Side of the images in pixels, or (height, width)."""
     colors: str | Sequence[Any] = "fixed"
-    """"fixed", "random" (distinct, sampled per episode) or a list of names or RGB triples."""
+    """"fixed", "random" (distinct, sampled per episode), "hues" (evenly spaced, any number) or a
+    list of names or RGB triples."""
     palette: Sequence[Any] = PAPER_PALETTE
     """Colors from which random ones are sampled."""
     variation: Any = None

@@ -2,8 +2,8 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import mujoco
@@ -38,6 +38,8 @@ class EpisodeResult:
     """Objects that left the table."""
     distances: tuple[float, ...]
     """Distance of each object to its goal, in meters or radians."""
+    cause: str = ""
+    """Why it failed; empty if it did not, or if causes were not asked for."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,18 @@ class Evaluation:
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per episode, ready for JSON."""
-        return [asdict(episode) | {"mujoco": self.mujoco} for episode in self.episodes]
+        return [
+            {name: value for name, value in asdict(episode).items() if name != "cause" or value}
+            | {"mujoco": self.mujoco}
+            for episode in self.episodes
+        ]
+
+    def with_causes(self, causes: Sequence[str]) -> "Evaluation":
+        """Add the cause of each episode."""
+        episodes = zip(self.episodes, causes, strict=True)
+        return replace(
+            self, episodes=tuple(replace(episode, cause=cause) for episode, cause in episodes)
+        )
 
 
 def episode_set(digests: Iterable[str]) -> str:
@@ -115,17 +128,22 @@ def evaluate(
     episodes: int,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
+    on_step: Callable[[Step], None] | None = None,
 ) -> Evaluation:
-    """Run episodes with seeds `seed`, `seed + 1`, ..., each of the paper's evaluation length."""
+    """Run episodes with seeds `seed`, `seed + 1`, ..., each of the paper's evaluation length.
+
+    `progress` is called with the number of environment steps made, `on_step` with every step.
+    """
     require(episodes >= 1, f"At least one episode is needed, not {episodes}.")
     task = env.episode_sampler.task
     steps = task.evaluation_steps(env.episode_sampler.max_objects)
     results: list[EpisodeResult] = []
 
     def tick(step: Step) -> None:
-        del step
         if progress is not None:
             progress(env.num_envs)
+        if on_step is not None:
+            on_step(step)
 
     while len(results) < episodes:
         last = rollout(env, policy, steps, seed=seed + len(results), on_step=tick)
@@ -161,7 +179,12 @@ def _episode_results(env: TabletopVectorEnv, last: Step, first: int) -> list[Epi
             digest=env.episodes[index].digest,
             fallen=int(fallen[index]),
             distances=tuple(distances[index][present[index]].tolist()),
-            **{metric: float(last.infos[metric][index]) for metric in METRICS},
+            **_metrics(last, index),
         )
         for index in range(env.num_envs)
     ]
+
+
+def _metrics(last: Step, index: int) -> dict[str, Any]:
+    """The paper's five metrics of one environment."""
+    return {metric: float(last.infos[metric][index]) for metric in METRICS}

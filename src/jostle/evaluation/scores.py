@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jostle.core.errors import BadValueError
+from jostle.core.files import write_text
 
 _KEY = ("weights", "task", "requested_objects", "colors", "episodes", "episode_set")
 
@@ -35,6 +36,6 @@ def read_scores(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 
 def write_scores(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write rows to the cache."""
+    """Write rows to the cache, all of them or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"rows": list(rows)}, indent=1) + "\n")
+    write_text(path, json.dumps({"rows": list(rows)}, indent=1) + "\n")

@@ -91,11 +91,12 @@ def contact_sheet(frames: Sequence[Frame], columns: int, titles: Sequence[str] =
     return np.concatenate(stacked[:-1], axis=0)
 
 
-def with_title(frame: Frame, title: str) -> Frame:
-    """Add a strip with a title above an image."""
+def with_title(frame: Frame, title: str, size: int | None = None) -> Frame:
+    """Add a strip with a title above an image; its size in pixels follows the image by default."""
     if not title:
         return frame
-    return np.concatenate((_text_strip(title, frame.shape[1], frame.shape[0] // 14), frame), axis=0)
+    size = frame.shape[0] // 14 if size is None else size
+    return np.concatenate((_text_strip(title, frame.shape[1], size), frame), axis=0)
 
 
 def _text_strip(text: str, width: int, size: int) -> Frame:

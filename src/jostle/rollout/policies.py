@@ -14,11 +14,18 @@ class AgentPolicy:
     def __init__(self, agent: Agent, observer: Observer, eval_noise_std: float) -> None:
         """Let `agent` act on what `observer` shows, with noise of this standard deviation."""
         self._agent, self._observer, self._noise = agent, observer, EvalNoise(eval_noise_std)
+        self.seen: tuple[Entities, Entities] | None = None
+        """Entities of state and goal that the last action followed from."""
 
     @property
     def encoder(self) -> Encoder | None:
         """The encoder of a pixel agent."""
         return None if self._agent.sensor is None else self._agent.sensor.encoder
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Cameras of a pixel agent, in the order of its views."""
+        return () if self._agent.sensor is None else self._agent.sensor.cameras
 
     def act(self, observation: Observation) -> NDArray[np.float32]:
         """Choose actions, (B, A)."""
@@ -34,4 +41,5 @@ class AgentPolicy:
 
     def _entities(self, observation: Observation) -> tuple[Entities, Entities]:
         state, goal = self._observer.state(observation), self._observer.goal(observation)
+        self.seen = state, goal
         return state.to_torch(), goal.to_torch()

@@ -1,5 +1,6 @@
 """The nine named colors of the paper, and the parsing of color options."""
 
+import colorsys
 from collections.abc import Sequence
 
 from jostle.core.catalog import Catalog
@@ -28,6 +29,11 @@ COLOR_SETS: Catalog[tuple[str, ...]] = Catalog(
     {"palette": tuple(COLORS)[:6], "held-out": tuple(COLORS)[6:]},
 )
 """`palette`: the colors that agents and encoders of the zoo are trained on; `held-out`: others."""
+
+
+def spread_hues(count: int) -> tuple[RGB, ...]:
+    """Colors of evenly spaced hues, for more objects than there are names."""
+    return tuple(colorsys.hsv_to_rgb(index / count, 1.0, 0.8) for index in range(count))
 
 
 def parse_color(color: str | Sequence[float]) -> RGB:

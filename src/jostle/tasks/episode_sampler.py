@@ -8,7 +8,7 @@ import numpy as np
 
 from jostle.core.errors import BadValueError, require
 from jostle.scene.cameras import resolve_cameras
-from jostle.scene.colors import COLORS, RGB, parse_color
+from jostle.scene.colors import COLORS, RGB, parse_color, spread_hues
 from jostle.scene.shapes import SHAPES
 from jostle.scene.spec import Appearance, CameraSpec, SceneSpec
 from jostle.tasks.episode import EpisodeSpec
@@ -158,18 +158,20 @@ def _parse_colors(
     colors: str | Sequence[Any], palette: Sequence[Any], needed: int
 ) -> tuple[tuple[RGB, ...], tuple[RGB, ...] | None]:
     """Resolve the color option to fixed colors and, for random ones, the palette."""
+    if isinstance(colors, str) and colors == "hues":
+        return spread_hues(needed), None
     if isinstance(colors, str) and colors in ("fixed", "random"):
         source = tuple(COLORS) if colors == "fixed" else tuple(palette)
         require(
             len(source) >= needed,
             f"{needed} differently colored objects need {needed} colors, but there are only "
-            f"{len(source)}. Give explicit ones: colors=[(r, g, b), ...].",
+            f"{len(source)}. Give explicit ones, colors=[(r, g, b), ...], or colors='hues'.",
         )
         parsed = tuple(parse_color(color) for color in source)
         return parsed[:needed], parsed if colors == "random" else None
     require(
         not isinstance(colors, str),
-        f"colors is 'fixed', 'random' or a list of colors, not '{colors}'.",
+        f"colors is 'fixed', 'random', 'hues' or a list of colors, not '{colors}'.",
     )
     parsed = tuple(parse_color(color) for color in colors)
     require(

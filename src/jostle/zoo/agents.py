@@ -49,7 +49,7 @@ def required_env_kwargs(name: str) -> dict[str, Any]:
     """Environment options that an agent needs: pixel agents need their cameras and image size."""
     if name in SCRIPTED:
         return {}
-    if _is_class(name):
+    if is_class(name):
         kwargs: dict[str, Any] = getattr(_make_policy_object(name), "env_kwargs", {})
         return kwargs
     meta = read_meta(find_weights_file(name))
@@ -72,13 +72,13 @@ def load_zoo_agent(name: str) -> "tuple[Experiment, Agent]":
 
 def check_agent_name(name: str) -> None:
     """Raise an error for a name that no agent has, before anything runs."""
-    if name not in SCRIPTED and not _is_class(name):
+    if name not in SCRIPTED and not is_class(name):
         find_weights_file(name)
 
 
 def own_task(name: str) -> tuple[str, int | tuple[int, int] | None] | None:
     """Task and number of objects that an agent was trained on; None for scripts and classes."""
-    if name in SCRIPTED or _is_class(name):
+    if name in SCRIPTED or is_class(name):
         return None
     experiment = read_meta(find_weights_file(name)).get("experiment")
     if experiment is None:
@@ -89,10 +89,10 @@ def own_task(name: str) -> tuple[str, int | tuple[int, int] | None] | None:
 
 def has_eval_noise(name: str) -> bool:
     """Whether an agent can act with evaluation noise; scripted policies and classes cannot."""
-    return name not in SCRIPTED and not _is_class(name)
+    return name not in SCRIPTED and not is_class(name)
 
 
-def _is_class(name: str) -> bool:
+def is_class(name: str) -> bool:
     """Whether a name is that of a Python class, such as my_package.policies:Pusher."""
     return re.fullmatch(r"[\w.]+:\w+", name) is not None
 
@@ -120,7 +120,7 @@ def load_policy(name: str, env: TabletopVectorEnv, eval_noise: float | None = No
     )
     if name in SCRIPTED:
         return SCRIPTED[name](env.episode_sampler.task)
-    if _is_class(name):
+    if is_class(name):
         return _make_policy_object(name)
     from jostle.training.components import make_policy
 
