@@ -10,11 +10,13 @@ from gymnasium.utils.seeding import np_random
 
 from jostle.cli.bars import progress_bar
 from jostle.core.protocols import Policy
+from jostle.envs.episode_files import stored_env_kwargs
 from jostle.envs.options import split_options
 from jostle.envs.vary_check import check_varied_episodes
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.evaluate import Evaluation, episode_set, evaluate
 from jostle.tasks.catalog import TASKS
+from jostle.tasks.episode import EpisodeSpec
 from jostle.tasks.vary import NO_VARIATION, Vary
 from jostle.zoo.agents import load_policy, required_env_kwargs
 
@@ -31,9 +33,15 @@ class EvalJob:
     seed: int = 0
     colors: str = "fixed"
     vary: Vary = NO_VARIATION
+    stored: tuple[EpisodeSpec, ...] = ()
+    """Frozen episodes to play instead of those of seeds."""
 
     def make_env(self, **options: Any) -> TabletopVectorEnv:
         """Build the task's environments; `options` are those the agent needs."""
+        if self.stored:
+            task, kwargs = stored_env_kwargs(self.stored, options)
+            num_envs = min(self.num_envs, len(self.stored))
+            return TabletopVectorEnv(num_envs, task, autoreset_mode="Disabled", **kwargs)
         return TabletopVectorEnv(
             min(self.num_envs, max(self.episodes, 1)),
             TASKS[self.task].name,
@@ -66,14 +74,19 @@ def evaluate_with_bar(job: EvalJob, eval_noise: float | None = None) -> Evaluati
     try:
         policy = load_policy(job.agent, env, eval_noise)
         label = job.agent + ("" if eval_noise is None else f" (noise {eval_noise:g})")
-        result = evaluate_policy(env, policy, label, job.episodes, job.seed)
+        result = evaluate_policy(env, policy, label, job.episodes, job.seed, job.stored)
         return replace(result, vary=str(job.vary))
     finally:
         env.close()
 
 
 def evaluate_policy(
-    env: TabletopVectorEnv, policy: Policy, label: str, episodes: int, seed: int
+    env: TabletopVectorEnv,
+    policy: Policy,
+    label: str,
+    episodes: int,
+    seed: int,
+    stored: Sequence[EpisodeSpec] = (),
 ) -> Evaluation:
     """Evaluate a policy in its environment with a progress bar; `label` names it in results."""
     task = env.episode_sampler.task
@@ -81,7 +94,7 @@ def evaluate_policy(
     batches = -(-episodes // env.num_envs)
     total = steps * batches * env.num_envs
     with progress_bar(total, "step", f"{task.name} {label}") as bar:
-        return evaluate(env, policy, label, episodes, seed, progress=bar.update)
+        return evaluate(env, policy, label, episodes, seed, bar.update, stored)
 
 
 def write_results(out: Path, page: str, evaluations: Sequence[Evaluation]) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.statistics import wilson_interval
 from jostle.rollout.rollout import Step, rollout
+from jostle.tasks.episode import EpisodeSpec
 
 ANGLE_BINS = 18
 """Bins of the histogram of yaw errors: ten degrees each."""
@@ -115,8 +116,12 @@ def evaluate(
     episodes: int,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
+    stored: Sequence[EpisodeSpec] = (),
 ) -> Evaluation:
-    """Run episodes with seeds `seed`, `seed + 1`, ..., each of the paper's evaluation length."""
+    """Run episodes with seeds `seed`, `seed + 1`, ..., each of the paper's evaluation length.
+
+    With `stored` episodes, run the first `episodes` of these instead.
+    """
     require(episodes >= 1, f"At least one episode is needed, not {episodes}.")
     task = env.episode_sampler.task
     steps = task.evaluation_steps(env.episode_sampler.max_objects)
@@ -128,7 +133,9 @@ def evaluate(
             progress(env.num_envs)
 
     while len(results) < episodes:
-        last = rollout(env, policy, steps, seed=seed + len(results), on_step=tick)
+        batch = [stored[(len(results) + i) % len(stored)] for i in range(env.num_envs) if stored]
+        first_seed = None if stored else seed + len(results)
+        last = rollout(env, policy, steps, batch or None, first_seed, on_step=tick)
         results += _episode_results(env, last, first=len(results))
     kept = tuple(results[:episodes])  # the last batch may be larger than needed
     return Evaluation(

@@ -100,7 +100,7 @@ class Clients:
         return iter(list(self._all))
 
     def join(self, client: Client) -> None:
-        """Add a browser: it gets the newest of everything, and steers if nobody does."""
+        """Add a browser: it gets the newest of everything, and steers if no other does."""
         self._all.append(client)
         for key, data in self.latest.items():
             client.outbox.put(key, data)

@@ -1,4 +1,4 @@
-"""What the page is told of tasks, agents and the scene, ready for JSON."""
+"""What the page is sent of tasks, agents and the scene, ready for JSON."""
 
 from dataclasses import asdict
 from pathlib import Path

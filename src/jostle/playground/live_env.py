@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from jostle.envs.goal_image import goal_image_request
 from jostle.envs.vector import Infos, Observation, TabletopVectorEnv
-from jostle.pixels.render import RenderRequest
 from jostle.scene.build import SUBSTEPS
 from jostle.scene.controller import ACTION_SECONDS
 from jostle.scene.physics import Physics, table_poses
@@ -48,7 +47,7 @@ class LivePhysics(Physics):
             return
         slot, target = self.drag
         velocity = (target - self.objects[0, slot, :2]) / (8 * _SUBSTEP_SECONDS)
-        speed = np.linalg.norm(velocity)
+        speed = float(np.linalg.norm(velocity))
         self.velocities[0, slot, :2] = velocity * min(1.0, _DRAG_SPEED / max(speed, 1e-9))
         self.velocities[0, slot, 3:] = 0.0
 
@@ -60,8 +59,13 @@ class LiveEnv(TabletopVectorEnv):
         """Build the environment; see `EnvOptions` for the options."""
         super().__init__(1, task, autoreset_mode="Disabled", **options)
         self.max_episode_steps = None
-        self.physics = LivePhysics(self.episode_sampler.scene, 1, self.options.threads)
-        self._physics = self.physics
+        self._physics = LivePhysics(self.episode_sampler.scene, 1, self.options.threads)
+
+    @property
+    def physics(self) -> LivePhysics:
+        """The simulation."""
+        assert isinstance(self._physics, LivePhysics)
+        return self._physics
 
     @property
     def episode(self) -> EpisodeSpec:
@@ -86,8 +90,3 @@ class LiveEnv(TabletopVectorEnv):
         """Observation and infos of the present state."""
         observation = self._observe()
         return observation, self._infos(observation, np.ones(1, bool))
-
-    def snapshot(self) -> RenderRequest:
-        """The present scene, to be rendered later."""
-        request = self.render_requests()[0]
-        return RenderRequest(request.scene, request.qpos.copy(), request.appearance)

@@ -188,5 +188,13 @@ class Player:
         self._send_images(LIVE, views)
 
     def _send_images(self, kind: int, images: tuple[bytes, ...]) -> None:
-        for number, jpeg in enumerate(images):
-            self._publish(f"image {kind} {number}", struct.pack("BB", kind, number) + jpeg)
+        for key, data in image_messages(kind, images):
+            self._publish(key, data)
+
+
+def image_messages(kind: int, images: tuple[bytes, ...]) -> list[tuple[str, bytes]]:
+    """Keys and data of the images of all views."""
+    return [
+        (f"image {kind} {number}", struct.pack("BB", kind, number) + jpeg)
+        for number, jpeg in enumerate(images)
+    ]

@@ -125,7 +125,7 @@ class PlayServer:
         """Send data to all browsers, from any thread."""
         loop = self._loop
         if loop is None:
-            self.clients.broadcast(key, data)  # nobody is connected yet
+            self.clients.broadcast(key, data)  # no browser is connected yet
         elif not loop.is_closed():
             loop.call_soon_threadsafe(self.clients.broadcast, key, data)
 

@@ -32,7 +32,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Session:
-    """A simulation on a thread of its own. It works only while somebody watches."""
+    """A simulation on a thread of its own. It works only while a browser watches."""
 
     def __init__(
         self, setup: PlaySetup, publish: Publish, out: Path, runs: Path | None = None
@@ -238,7 +238,7 @@ class Session:
         film = partial(save_film, self.player.history.of_episode(self._number), cameras, path)
         threading.Thread(target=_write, args=(film, reply), name="film").start()
 
-    # What the page is told
+    # What the page is sent
 
     def _tell_all(self) -> None:
         """Everything, after a change of task, agent, objects or episode."""

@@ -1,6 +1,6 @@
 """The simulation behind the page, without threads: one episode that is played and edited."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from jostle.core.errors import DivergedWarning, JostleError, require
 from jostle.core.protocols import Policy
-from jostle.pixels.render import RenderRequest
 from jostle.playground import edits
 from jostle.playground.footprints import check_place
 from jostle.playground.live_env import LiveEnv
 from jostle.playground.setup import AgentLoader, PlaySetup, make_env
-from jostle.scene.spec import TABLE_TOP
+from jostle.playground.snapshot import Snapshot, rounded, status_of, take_snapshot
 from jostle.tasks.catalog import TASKS
 from jostle.tasks.episode import EpisodeSpec, PlanarPoses
 
@@ -24,31 +23,10 @@ _LAST_PULLS = 5
 """Actions after which a dragged object is let go at the latest."""
 _ARRIVED = 0.004
 """Meters from which on a dragged object has arrived."""
-_FALLEN = 0.02
-"""Meters below the table's surface from which an object counts as fallen."""
 
 
 class EpisodeCrashedError(JostleError, RuntimeError):
     """Physics diverged or the agent failed; the text says which."""
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """One moment of the simulation."""
-
-    request: RenderRequest
-    """The scene, to be rendered."""
-    objects: NDArray[np.float64]
-    """x, y, yaw and height above the table of every slot, (N, 4)."""
-    gripper: NDArray[np.float64]
-    """Position of the gripper, (3,), the height above the table."""
-    status: dict[str, Any]
-    """Step, distances, success and what the agent saw, as of the last whole action."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything but the scene; None for slots that are not on the table."""
-        rows = [None if np.isnan(row[0]) else _rounded(row, 4) for row in self.objects]
-        return {**self.status, "objects": rows, "gripper": _rounded(self.gripper, 4)}
 
 
 class Simulation:
@@ -168,7 +146,7 @@ class Simulation:
         env.physics.on_frame = lambda: moments.append(self.snapshot())
         try:
             self.action = self._act()
-            self._status |= {"action": _rounded(self.action, 3), "inspection": self._inspection}
+            self._status |= {"action": rounded(self.action, 3), "inspection": self._inspection}
             observation, _, _, _, infos = env.step(self.action[None])
         except DivergedWarning as warning:
             raise EpisodeCrashedError(str(warning)) from warning
@@ -183,13 +161,7 @@ class Simulation:
 
     def snapshot(self) -> Snapshot:
         """The present moment."""
-        physics = self.env.physics
-        planar = self.present_poses
-        height = physics.objects[0, :, 2:3] - TABLE_TOP
-        gripper = physics.grip[0].copy()
-        gripper[2] -= TABLE_TOP
-        objects = np.concatenate((planar, height), axis=1)
-        return Snapshot(self.env.snapshot(), objects, gripper, self._status)
+        return take_snapshot(self.env, self._status)
 
     # Internals
 
@@ -292,19 +264,9 @@ class Simulation:
     def _observe(self, observation: Any, infos: Any) -> None:
         """Take in a new observation."""
         self._observation = observation
-        distances = infos["distances"][0].astype(np.float64)
-        heights = self.env.physics.objects[0, : len(distances), 2]
         self._status = {
+            **status_of(self.env, infos),
             "step": self.step,
-            "distances": _rounded(distances, 4),
-            "reached": (distances < self.env.goal_metric.radius).tolist(),
-            "fallen": (heights < TABLE_TOP - _FALLEN).tolist(),
-            "success": bool(infos["is_success"][0]),
-            "action": _rounded(self.action, 3),
+            "action": rounded(self.action, 3),
             "inspection": self._inspection,
         }
-
-
-def _rounded(values: NDArray[Any], digits: int) -> list[float]:
-    rounded: list[float] = np.round(values.astype(np.float64), digits).tolist()
-    return rounded
