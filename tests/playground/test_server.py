@@ -11,14 +11,14 @@ import pytest
 
 pytest.importorskip("starlette")
 pytest.importorskip("httpx2")
-from garbage import garbage  # noqa: E402
-from starlette.testclient import TestClient  # noqa: E402
-from starlette.websockets import WebSocketDisconnect  # noqa: E402
+from garbage import garbage
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
-from jostle.playground.server import Access, PlayServer  # noqa: E402
-from jostle.playground.session import Session  # noqa: E402
-from jostle.playground.setup import YOU, PlaySetup  # noqa: E402
-from jostle.zoo.registry import agents  # noqa: E402
+from jostle.playground.server import Access, PlayServer
+from jostle.playground.session import Session
+from jostle.playground.setup import YOU, PlaySetup
+from jostle.zoo.registry import agents
 
 TOKEN = "s3cret"
 ORIGIN = {"origin": "http://testserver"}
@@ -174,13 +174,13 @@ def test_five_hundred_messages_of_garbage_are_survived(tmp_path):
 
 
 def test_a_flood_is_limited_and_then_disconnected(tmp_path):
-    with serving(tmp_path) as (client, session), connected(client) as browser:
+    with serving(tmp_path) as (client, _), connected(client) as browser:
         for _ in range(400):
             browser.send("run", running=True)
         assert "Too many messages" in browser.wait_for("error")["text"]
+        for _ in range(4000):
+            browser.send("run", running=True)
         with pytest.raises(WebSocketDisconnect) as closed:
-            for _ in range(4000):
-                browser.send("run", running=True)
             browser.wait_for("never")
         assert closed.value.code == 1008
         with connected(client) as again:
@@ -188,7 +188,7 @@ def test_a_flood_is_limited_and_then_disconnected(tmp_path):
 
 
 def test_one_browser_steers_and_the_others_watch(tmp_path):
-    with serving(tmp_path) as (client, session), connected(client) as first:
+    with serving(tmp_path) as (client, _), connected(client) as first:
         with connected(client) as second:
             assert second.wait_for("role")["steering"] is False
             second.send("run", running=False)
@@ -253,7 +253,7 @@ def test_an_agent_that_is_deleted_while_it_plays_goes_on(tmp_path):
     weights = tmp_path / "mine.safetensors"
     shutil.copy(agents()["one-cube-state-td3"].weights, weights)
     setup = PlaySetup(task="OneCube", agent=str(weights))
-    with serving(tmp_path, setup) as (client, session), connected(client) as browser:
+    with serving(tmp_path, setup) as (client, _), connected(client) as browser:
         browser.wait_for("state")
         weights.unlink()
         browser.send("reset", seed=5)

@@ -88,7 +88,7 @@ export class TableMap {
   }
 
   handle(kind, slot, parent) {
-    const group = make("g", { class: kind, tabindex: 0, role: "button", "data-slot": slot, "data-kind": kind }, parent);
+    const group = make("g", { class: kind, tabindex: 0, role: "button", "data-slot": slot, "aria-label": kind }, parent);
     group.addEventListener("pointerdown", (event) => this.onDown(event, kind, slot, group));
     group.addEventListener("keydown", (event) => this.onKey(event, kind, slot));
     group.addEventListener("focus", () => this.select(slot));
