@@ -1,7 +1,6 @@
 """Pictures and a film of the playground for the docs: `python scripts/record_playground.py`.
 
-Needs Chromium and the extra 'dev'. The film shows a goal that is dragged, twice, and an object that
-is pushed by hand while the agent works.
+Needs Chromium and the extra 'dev'. The film shows a goal that is dragged twice while the agent works.
 """
 
 import argparse
@@ -29,7 +28,7 @@ FLAGS = [
 ]  # fmt: skip
 FPS = 8
 SECONDS = 20
-WIDTH = 900
+WIDTH = 1100
 """Width of the film in pixels."""
 
 
@@ -130,7 +129,7 @@ class Film:
         """Write the film as WebM."""
         frames = self.frames[: SECONDS * FPS]
         size = frames[0].shape[1], frames[0].shape[0]
-        options = ["-crf", "40", "-b:v", "0", "-row-mt", "1"]
+        options = ["-crf", "34", "-b:v", "0", "-row-mt", "1"]
         writer = imageio_ffmpeg.write_frames(
             str(path), size, fps=FPS, codec="libvpx-vp9", quality=None, output_params=options,
             macro_block_size=2,
@@ -143,20 +142,16 @@ class Film:
 
 
 def record_film(browser: Browser, out: Path) -> None:
-    """Drag a goal, push an object, drag the goal again."""
+    """Drag a goal, and again when the cube has arrived."""
     with serving(PlaySetup(task="OneCube", agent="one-cube-pixels", seed=3)) as (session, address):
-        page = open_page(browser, address, 1200, 560, 1.0)
+        page = open_page(browser, address, 1200, 640, 1.0)
         film = Film(page)
-        film.run(2.0)
+        film.run(1.5)
         goal = tuple(session.simulation.episode.goal[0, :2])
         film.drag(goal, (-0.05, 0.17))
-        film.run(5.0)
-        film.drag((-0.05, 0.17), (0.1, -0.14))
-        film.run(3.5)
-        page.click("[data-layer=objects]")
-        cube = tuple(session.simulation.present_poses[0, :2])
-        film.drag(cube, (-0.02, cube[1] + 0.12), parts=6)
         film.run(6.0)
+        film.drag((-0.05, 0.17), (0.1, -0.14))
+        film.run(9.5)
         film.save(out / "playground.webm")
         page.close()
 
