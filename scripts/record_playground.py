@@ -1,6 +1,7 @@
 """Pictures and a film of the playground for the docs: `python scripts/record_playground.py`.
 
-Needs Chromium and the extra 'dev'. The film shows a goal that is dragged twice while the agent works.
+Needs Chromium and the extra 'dev'. The film shows a goal that is dragged twice while the agent
+works.
 """
 
 import argparse
@@ -56,12 +57,14 @@ def open_page(browser: Browser, address: str, width: int, height: int, scale: fl
     return page
 
 
-def save_png(data: bytes, path: Path, colors: int = 256) -> None:
-    """Write a screenshot with few colors, which is small."""
+def save_png(data: bytes, path: Path) -> None:
+    """Write a screenshot with 256 colors, half of them for the gray of the page."""
     image = Image.open(io.BytesIO(data)).convert("RGB")
-    image.quantize(colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-        path, optimize=True
-    )
+    bright = image.quantize(128, Image.Quantize.MAXCOVERAGE).getpalette() or []
+    common = image.quantize(128, Image.Quantize.MEDIANCUT, kmeans=2).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(bright[: 3 * 128] + common[: 3 * 128])
+    image.quantize(palette=palette, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size // 1000} kB")
 
 
