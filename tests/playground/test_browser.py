@@ -98,6 +98,17 @@ def point(page, x, y):
     )
 
 
+def drawn(page):
+    """Where the first object is drawn on the screen."""
+    box = page.locator("#map .object .body").first.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def shown(page, session):
+    """Where it is in the simulation, as a point of the screen."""
+    return point(page, *session.simulation.present_poses[0, :2])
+
+
 def drag_goal(page, session, x, y, drop=True):
     """Drag the goal of the first object by mouse."""
     page.mouse.move(*point(page, *session.simulation.episode.goal[0, :2]))
@@ -141,8 +152,8 @@ def test_objects_are_pushed_by_hand_and_the_agent_recovers(open_page, playground
     page.click("[data-layer=objects]")
     page.select_option("#agent", "you")
     wait_until(lambda: session.simulation.setup.agent == "you")
-    start = session.simulation.present_poses[0, :2]
-    page.mouse.move(*point(page, *start))
+    wait_until(lambda: np.allclose(drawn(page), shown(page, session), atol=2.0))
+    page.mouse.move(*drawn(page))
     page.mouse.down()
     page.mouse.move(*point(page, 0.1, 0.15), steps=4)
     page.mouse.up()

@@ -28,7 +28,8 @@ class EnvironmentPage:
         self._web = WebServer("127.0.0.1", Path("playground"))
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._views = Views()
-        self._watched, self._episode, self._due = False, None, 0.0
+        self._watched, self._due = False, 0.0
+        self._episode: EpisodeSpec | None = None
         self._thread = self._web.run_in_background(self, self._listening)
         self.address = self._web.address(self._listening)
         _LOG.warning("The environment is shown at %s", self.address)
@@ -71,7 +72,7 @@ class EnvironmentPage:
     # Internals
 
     def _show_episode(self, episode: EpisodeSpec) -> None:
-        self._episode: EpisodeSpec | None = episode
+        self._episode = episode
         setup = {
             "type": "setup",
             "watch_only": True,

@@ -11,7 +11,7 @@ from typing import Any
 
 from jostle.envs.goal_image import goal_image_request
 from jostle.playground.history import REPLAY_SECONDS, History, ShownFrame
-from jostle.playground.simulation import Snapshot
+from jostle.playground.snapshot import Snapshot
 from jostle.playground.views import Views
 from jostle.scene.build import SUBSTEPS
 from jostle.scene.controller import ACTION_SECONDS
