@@ -163,12 +163,13 @@ class Player:
 
     def _show(self, moment: Moment, without_images: bool) -> None:
         """Show the present."""
-        state = moment.snapshot.to_json()
         views: tuple[bytes, ...] = ()
         if not without_images:
             views = self._views.render(moment.snapshot.request)
             self.shown += 1
         self._clock += moment.interval if moment.live else 0.0
+        content = {"type": "state", "time": round(self._clock, 3), **moment.snapshot.to_json()}
+        state = json.dumps(content)
         if views and moment.live:
             self.history.append(ShownFrame(self._clock, state, views, moment.number))
         self._send(state, views)
@@ -180,11 +181,11 @@ class Player:
     def _show_again(self, frame: ShownFrame) -> None:
         """Show a frame of the past."""
         left = self._replaying[-1].time - frame.time if self._replaying else 0.0
-        self._send({**frame.state, "replay": round(left, 1)}, frame.views)
+        state = {**json.loads(frame.state), "replay": round(left, 1)}
+        self._send(json.dumps(state), frame.views)
 
-    def _send(self, state: dict[str, Any], views: tuple[bytes, ...]) -> None:
-        text = json.dumps({"type": "state", "time": round(self._clock, 3), **state})
-        self._publish("state", text)
+    def _send(self, state: str, views: tuple[bytes, ...]) -> None:
+        self._publish("state", state)
         self._send_images(LIVE, views)
 
     def _send_images(self, kind: int, images: tuple[bytes, ...]) -> None:
