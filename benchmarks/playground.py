@@ -2,7 +2,7 @@
 
 The client moves goals, pushes objects, adds and removes some, and starts new episodes, as one does
 on the page: `python benchmarks/playground.py --out docs/results`. On a machine that others use, the
-processor time per frame tells more than the frames per second.
+processor time per frame says more than the frames per second.
 """
 
 import argparse
