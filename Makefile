@@ -7,12 +7,12 @@ WORKERS ?= 2
 # One worker per core, one thread per worker: threads of several workers would wait for each other.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test check format bench bench-learning bench-encoders bench-pixels slow golden docs clean gl
+.PHONY: demo test check format bench bench-learning bench-encoders bench-pixels slow golden docs clean gl chromium
 
 demo: $(VENV)/.installed gl
 	$(BIN)/jostle demo --out demo
 
-test: $(VENV)/.installed gl
+test: $(VENV)/.installed gl chromium
 	$(PYTEST)
 
 check: $(VENV)/.installed
@@ -76,3 +76,10 @@ gl:
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(GL_PACKAGES) >/dev/null; \
 	else echo "Drawing needs a software OpenGL. Please run: sudo apt-get install $(GL_PACKAGES)"; fi
+
+# Tests of the playground open a real browser.
+chromium:
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	else echo "Tests of the playground need a browser. Please run: sudo apt-get install chromium"; fi

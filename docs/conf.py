@@ -32,6 +32,7 @@ suppress_warnings = ["myst.xref_missing_download"]
 
 html_theme = "furo"
 html_title = "jostle"
+html_static_path = ["pictures/playground.webm"]
 html_theme_options = {"navigation_with_keys": True}
 html_show_sphinx = False
 html_copy_source = False

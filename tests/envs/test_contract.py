@@ -180,7 +180,7 @@ def test_autoreset_modes_are_given_by_enum_name_or_value(make_env):
         ({"cameras": ("frontt",)}, UnknownNameError, "front"),
         ({"image_sise": 64}, UnknownNameError, "image_size"),
         ({"objects": 13}, BadValueError, "1 to 12"),
-        ({"render_mode": "human"}, BadValueError, "rgb_array"),
+        ({"render_mode": "ansi"}, BadValueError, "rgb_array"),
         ({"max_episode_steps": 0}, BadValueError, "at least 1"),
         ({"image_size": 4}, BadValueError, "pixels a side"),
         ({"autoreset_mode": "SameStep"}, BadValueError, "DISABLED"),

@@ -10,6 +10,7 @@ from gymnasium.utils.seeding import np_random
 
 from jostle.cli.bars import progress_bar
 from jostle.core.protocols import Policy
+from jostle.envs.episode_files import stored_env_kwargs
 from jostle.envs.options import split_options
 from jostle.envs.vary_check import check_varied_episodes
 from jostle.envs.vector import TabletopVectorEnv
@@ -17,6 +18,7 @@ from jostle.evaluation.evaluate import Evaluation, episode_set, evaluate
 from jostle.evaluation.tracing import TracingPolicy
 from jostle.rollout.rollout import Step
 from jostle.tasks.catalog import TASKS
+from jostle.tasks.episode import EpisodeSpec
 from jostle.tasks.vary import NO_VARIATION, Vary
 from jostle.zoo.agents import load_policy, required_env_kwargs
 
@@ -33,9 +35,15 @@ class EvalJob:
     seed: int = 0
     colors: str | tuple[str, ...] = "fixed"
     vary: Vary = NO_VARIATION
+    stored: tuple[EpisodeSpec, ...] = ()
+    """Frozen episodes to play instead of those of seeds."""
 
     def make_env(self, **options: Any) -> TabletopVectorEnv:
         """Build the task's environments; `options` are those the agent needs."""
+        if self.stored:
+            task, kwargs = stored_env_kwargs(self.stored, options)
+            num_envs = min(self.num_envs, len(self.stored))
+            return TabletopVectorEnv(num_envs, task, autoreset_mode="Disabled", **kwargs)
         return TabletopVectorEnv(
             min(self.num_envs, max(self.episodes, 1)),
             TASKS[self.task].name,
@@ -77,7 +85,9 @@ def evaluate_with_bar(
         policy = load_policy(job.agent, env, eval_noise)
         label = job.agent + ("" if eval_noise is None else f" (noise {eval_noise:g})")
         traced = TracingPolicy(policy, env) if causes else None
-        result = evaluate_policy(env, traced or policy, label, job.episodes, job.seed)
+        result = evaluate_policy(
+            env, traced or policy, label, job.episodes, job.seed, stored=job.stored
+        )
         if traced is not None:
             result = result.with_causes(traced.causes(result.episodes))
         return replace(result, vary=str(job.vary))
@@ -92,6 +102,7 @@ def evaluate_policy(
     episodes: int,
     seed: int,
     on_step: Callable[[Step], None] | None = None,
+    stored: Sequence[EpisodeSpec] = (),
 ) -> Evaluation:
     """Evaluate a policy in its environment with a progress bar; `label` names it in results."""
     task = env.episode_sampler.task
@@ -99,7 +110,13 @@ def evaluate_policy(
     batches = -(-episodes // env.num_envs)
     total = steps * batches * env.num_envs
     with progress_bar(total, "step", f"{task.name} {label}") as bar:
-        return evaluate(env, policy, label, episodes, seed, bar.update, on_step)
+
+        def tick(step: Step) -> None:
+            bar.update(env.num_envs)
+            if on_step is not None:
+                on_step(step)
+
+        return evaluate(env, policy, label, episodes, seed, tick, stored)
 
 
 def write_results(out: Path, page: str, evaluations: Sequence[Evaluation]) -> None:

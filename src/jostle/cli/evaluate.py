@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,6 +12,7 @@ import tyro
 from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar, write_results
 from jostle.core.checks import check_int, check_number, check_output
 from jostle.core.errors import require
+from jostle.envs.episode_files import read_episodes
 from jostle.evaluation.compare import compare
 from jostle.evaluation.evaluate import Evaluation
 from jostle.reports.failures import cause_table
@@ -48,6 +49,9 @@ class EvaluateConfig:
     docs/tasks.md lists them."""
     episodes: int = 200
     """Episodes per row."""
+    episodes_file: Path | None = None
+    """A file with one frozen episode per line, such as 'jostle play' saves, instead of the
+    episodes of seeds; it also fixes task, objects and colors."""
     seed: int = 0
     """Seed of the first episode."""
     num_envs: int = 50
@@ -126,8 +130,12 @@ def _jobs(config: EvaluateConfig) -> list[EvalJob]:
     tasks: dict[tuple[str, int | tuple[int, int] | None], list[str]] = {}
     for agent in config.agents:
         check_agent_name(agent)
+        if config.episodes_file is not None:
+            continue
         for task in _tasks(config, agent):
             tasks.setdefault(task, []).append(agent)
+    if config.episodes_file is not None:
+        return _stored_jobs(config, config.episodes_file)
     return [
         EvalJob(
             agent=agent,
@@ -141,6 +149,28 @@ def _jobs(config: EvaluateConfig) -> list[EvalJob]:
         )
         for (task, objects), agents in tasks.items()
         for agent in agents
+    ]
+
+
+def _stored_jobs(config: EvaluateConfig, path: Path) -> list[EvalJob]:
+    """Every agent on the episodes of a file."""
+    defaults = {field.name: field.default for field in fields(EvaluateConfig)}
+    for name in ("task", "objects", "colors", "vary", "episodes", "seed", "state_estimator"):
+        require(
+            getattr(config, name) == defaults[name],
+            f"--{name.replace('_', '-')} cannot be combined with --episodes-file, whose episodes "
+            "are frozen.",
+        )
+    stored = read_episodes(path)
+    return [
+        EvalJob(
+            agent=agent,
+            task=stored[0].task,
+            episodes=len(stored),
+            num_envs=config.num_envs,
+            stored=stored,
+        )
+        for agent in config.agents
     ]
 
 

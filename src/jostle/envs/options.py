@@ -43,7 +43,7 @@ class EnvOptions:
     max_episode_steps: int | None = None
     """Steps until truncation; None takes the horizon of the task."""
     render_mode: str | None = None
-    """None or "rgb_array"."""
+    """None, "rgb_array", or "human": a page in the browser shows the first environment."""
     render_size: int = 256
     """Side in pixels of each view that `render()` puts side by side."""
     threads: int = 0
@@ -59,8 +59,8 @@ class EnvOptions:
                 f"There is no obs_type '{self.obs_type}'. {suggest(self.obs_type, obs_types)}"
             )
         require(
-            self.render_mode in (None, "rgb_array"),
-            f"render_mode is None or 'rgb_array', not '{self.render_mode}'.",
+            self.render_mode in (None, "rgb_array", "human"),
+            f"render_mode is None, 'rgb_array' or 'human', not '{self.render_mode}'.",
         )
         if self.max_episode_steps is not None:
             check_int("max_episode_steps", self.max_episode_steps, 1)

@@ -18,7 +18,7 @@ class TabletopEnv(gym.Env[Observation, NDArray[np.float32]]):
     A pickled environment is restored with its full state and continues bit-for-bit.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 3}  # noqa: RUF012
+    metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 3}  # noqa: RUF012
 
     def __init__(self, task: str = "NCubes", **options: Any) -> None:
         """Build one environment of a task."""

@@ -1,7 +1,6 @@
 """The vectorized environment: what `gymnasium.make_vec` returns."""
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,10 +13,12 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from jostle.core.checks import check_int
-from jostle.core.errors import DivergedWarning, require
+from jostle.core.errors import require
 from jostle.core.profiler import PROFILER
 from jostle.envs import validation
+from jostle.envs.divergence import warn_diverged
 from jostle.envs.goal_image import as_goal_image, goal_image_request
+from jostle.envs.human_view import HumanView
 from jostle.envs.image_renderer import ImageRenderer
 from jostle.envs.observe import StateReader
 from jostle.envs.options import largest_table, split_options
@@ -44,7 +45,7 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
     """
 
     metadata = {  # noqa: RUF012 - Gymnasium declares it as an instance attribute
-        "render_modes": ["rgb_array"],
+        "render_modes": ["rgb_array", "human"],
         "render_fps": 3,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
@@ -69,6 +70,7 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         self._physics = Physics(sampler.scene, num_envs, self.options.threads)
         cameras = len(sampler.appearance.cameras)
         self._renderer = ImageRenderer(sampler.scene, cameras, self.options.threads)
+        self._human_view = HumanView()
         self._rngs = [seeding.np_random()[0] for _ in range(num_envs)]
 
         # Running episodes
@@ -105,7 +107,9 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
             episodes = validation.parse_episodes(stored, len(env_ids), self.episode_sampler)
             self._start_episodes(env_ids, episodes)
         observation = self._observe()
-        return observation, self._infos(observation, mask)
+        infos = self._infos(observation, mask)
+        self._human_view.update(self, infos)
+        return observation, infos
 
     def step(
         self, actions: NDArray[np.float32]
@@ -139,12 +143,13 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         infos["diverged"] = diverged
         infos["_diverged"] = np.ones(self.num_envs, bool)
         if failures:
-            _warn_diverged(failures)
+            warn_diverged(failures)
+        self._human_view.update(self, infos)
         return observation, rewards, np.zeros(self.num_envs, bool), truncated, infos
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """Render every environment: its views side by side, (S, V*S, 3) each."""
-        if self.render_mode is None:
+        if self.render_mode != "rgb_array":
             return None
         size = (self.options.render_size, self.options.render_size)
         images = self._renderer.render(self.render_requests(), size)  # (B, V, S, S, 3)
@@ -154,6 +159,7 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         """Free the GL contexts; a later image opens new ones, which may be closed again."""
         del kwargs
         self._renderer.close()
+        self._human_view.close()
         self.closed = True
 
     # Goals
@@ -172,6 +178,11 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
         )
         require(0 <= fraction <= 1, f"A fraction lies in [0, 1], not {fraction}.")
         self.episode_sampler = replace(sampler, fewer_fraction=fraction)
+
+    @property
+    def physics(self) -> Physics:
+        """The simulations."""
+        return self._physics
 
     def num_fallen(self) -> NDArray[np.int64]:
         """Number of objects of each environment that are no longer on the table, (B,)."""
@@ -267,9 +278,8 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
             "desired_goal": self._desired.copy(),
         }
         if self._goal_images.shape[1]:
-            images = self._renderer.render(
-                self.render_requests(), self.options.size
-            )  # (B, V, H, W, 3)
+            requests = self.render_requests()
+            images = self._renderer.render(requests, self.options.size)  # (B, V, H, W, 3)
             for view, camera in enumerate(self.episode_sampler.appearance.cameras):
                 observation[camera.name] = images[:, view]
                 observation[f"goal_{camera.name}"] = self._goal_images[:, view].copy()
@@ -286,13 +296,3 @@ class TabletopVectorEnv(gym.vector.VectorEnv[Observation, NDArray[np.float32], N
             positions = [episode.goal_view[-extra_slots:, :2] for episode in self.episodes]
             infos["distractor_goals"] = np.array(positions, np.float32)
         return infos | {f"_{name}": mask.copy() for name in infos}
-
-
-def _warn_diverged(failures: dict[int, str]) -> None:
-    texts = "; ".join(f"environment {env_id}: {reason}" for env_id, reason in failures.items())
-    warnings.warn(
-        f"Physics diverged and the episode was truncated ({texts}). "
-        "The other environments are not affected.",
-        DivergedWarning,
-        stacklevel=3,
-    )

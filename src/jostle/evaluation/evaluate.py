@@ -16,6 +16,7 @@ from jostle.core.protocols import Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.statistics import wilson_interval
 from jostle.rollout.rollout import Step, rollout
+from jostle.tasks.episode import EpisodeSpec
 
 ANGLE_BINS = 18
 """Bins of the histogram of yaw errors: ten degrees each."""
@@ -127,26 +128,23 @@ def evaluate(
     agent: str,
     episodes: int,
     seed: int = 0,
-    progress: Callable[[int], None] | None = None,
     on_step: Callable[[Step], None] | None = None,
+    stored: Sequence[EpisodeSpec] = (),
 ) -> Evaluation:
     """Run episodes with seeds `seed`, `seed + 1`, ..., each of the paper's evaluation length.
 
-    `progress` is called with the number of environment steps made, `on_step` with every step.
+    With `stored` episodes, run the first `episodes` of these instead. `on_step` is called with
+    every step of the environments.
     """
     require(episodes >= 1, f"At least one episode is needed, not {episodes}.")
     task = env.episode_sampler.task
     steps = task.evaluation_steps(env.episode_sampler.max_objects)
     results: list[EpisodeResult] = []
 
-    def tick(step: Step) -> None:
-        if progress is not None:
-            progress(env.num_envs)
-        if on_step is not None:
-            on_step(step)
-
     while len(results) < episodes:
-        last = rollout(env, policy, steps, seed=seed + len(results), on_step=tick)
+        batch = [stored[(len(results) + i) % len(stored)] for i in range(env.num_envs) if stored]
+        first_seed = None if stored else seed + len(results)
+        last = rollout(env, policy, steps, batch or None, first_seed, on_step=on_step)
         results += _episode_results(env, last, first=len(results))
     kept = tuple(results[:episodes])  # the last batch may be larger than needed
     return Evaluation(

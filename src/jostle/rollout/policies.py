@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.core.entities import Entities
+from jostle.core.entities import Entities, EntityLayout
 from jostle.core.protocols import Agent, Encoder, Observation, Observer
 from jostle.rollout.eval_noise import EvalNoise
 
@@ -18,6 +18,16 @@ class AgentPolicy:
         """Entities of state and goal that the last action followed from."""
 
     @property
+    def agent(self) -> Agent:
+        """The agent that acts."""
+        return self._agent
+
+    @property
+    def layout(self) -> EntityLayout:
+        """Which columns of its entities are what."""
+        return self._observer.layout
+
+    @property
     def encoder(self) -> Encoder | None:
         """The encoder of a pixel agent."""
         return None if self._agent.sensor is None else self._agent.sensor.encoder
@@ -29,7 +39,17 @@ class AgentPolicy:
 
     def act(self, observation: Observation) -> NDArray[np.float32]:
         """Choose actions, (B, A)."""
-        return self._noise(self._agent.act(*self._entities(observation)))
+        return self.act_on(*self.observe(observation))
+
+    def observe(self, observation: Observation) -> tuple[Entities, Entities]:
+        """Entities of state and goal, as tensors."""
+        state, goal = self._observer.state(observation), self._observer.goal(observation)
+        self.seen = state, goal
+        return state.to_torch(), goal.to_torch()
+
+    def act_on(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
+        """Choose actions (B, A) for what `observe` returned."""
+        return self._noise(self._agent.act(state, goal))
 
     def reset(self) -> None:
         """Start new episodes."""
@@ -37,9 +57,4 @@ class AgentPolicy:
 
     def attention(self, observation: Observation) -> NDArray[np.float32]:
         """Attention of the actor's pooling query to each entity, (B, V, K)."""
-        return self._agent.attention(*self._entities(observation))
-
-    def _entities(self, observation: Observation) -> tuple[Entities, Entities]:
-        state, goal = self._observer.state(observation), self._observer.goal(observation)
-        self.seen = state, goal
-        return state.to_torch(), goal.to_torch()
+        return self._agent.attention(*self.observe(observation))

@@ -76,6 +76,21 @@ class Physics:
         return self._qpos[:, _ARM_JOINTS:].reshape(self.num_envs, -1, 7)
 
     @property
+    def velocities(self) -> NDArray[np.float64]:
+        """Linear and angular velocities of all slots, (B, N, 6)."""
+        return self._qvel[:, _ARM_JOINTS:].reshape(self.num_envs, -1, 6)
+
+    @property
+    def arm(self) -> NDArray[np.float64]:
+        """Positions and velocities of the arm's joints, (B, 2, joints); a copy."""
+        return np.stack((self._qpos[:, :_ARM_JOINTS], self._qvel[:, :_ARM_JOINTS]), axis=1)
+
+    @arm.setter
+    def arm(self, joints: NDArray[np.float64]) -> None:
+        self._qpos[:, :_ARM_JOINTS], self._qvel[:, :_ARM_JOINTS] = joints[:, 0], joints[:, 1]
+        self._batch.forward(stage=_STAGE)
+
+    @property
     def qpos(self) -> NDArray[np.float64]:
         """Joint positions, (B, nq): all that rendering needs."""
         return self._qpos
@@ -107,6 +122,12 @@ class Physics:
         self.objects[np.asarray(env_ids)] = poses
         self._batch.forward(ids=np.asarray(env_ids, np.int32), stage=_STAGE)
 
+    def place(self, env_id: int, slot: int, pose: NDArray[np.float64]) -> None:
+        """Put one object at a pose (7,), at rest."""
+        self.objects[env_id, slot] = pose
+        self.velocities[env_id, slot] = 0.0
+        self._batch.forward(ids=np.array([env_id], np.int32), stage=_STAGE)
+
     def restore(self, states: NDArray[np.float64], scenes: Sequence[CompiledScene]) -> None:
         """Set every simulation to a saved state (B, S) of its scene."""
         for env_id, scene in enumerate(scenes):
@@ -128,20 +149,22 @@ class Physics:
         for workspace, members in self._by_workspace(env_ids):
             self._ctrl[members] = workspace.commands(self.grip[members], actions[members])
 
-        # Simulate
-        failures: dict[int, str] = {}
-        try:
-            self._batch.step(ids=env_ids, nstep=SUBSTEPS, stage=_STAGE)
-        except SimulationError as error:
-            failures = {int(env_id): self._batch.error(int(env_id)) for env_id in error.ids}
-
-        # Undo the action where it failed
+        # Simulate, and undo the action where it failed
+        failures = self._simulate(env_ids, SUBSTEPS)
         failures |= self._diverged(env_ids, warnings_before)
         if failures:
             failed = np.array(sorted(failures), np.int32)
             self._batch.state[failed] = before[np.searchsorted(env_ids, failed)]
             self._batch.forward(ids=failed, stage=_STAGE)
         return failures
+
+    def _simulate(self, env_ids: NDArray[np.int32], substeps: int) -> dict[int, str]:
+        """Run some physics steps; returns the errors, by simulation."""
+        try:
+            self._batch.step(ids=env_ids, nstep=substeps, stage=_STAGE)
+        except SimulationError as error:
+            return {int(env_id): self._batch.error(int(env_id)) for env_id in error.ids}
+        return {}
 
     def _set_model(self, env_id: int, scene: CompiledScene) -> None:
         if self.scenes[env_id] is scene:
