@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from jostle.core.checkpoint import load_into, optimizer_state, optimizer_tensors
-from jostle.core.devices import resolve_device
+from jostle.core.devices import move_frames, resolve_device, set_matmul_precision
 from jostle.core.errors import require
 from jostle.core.seeding import SeedTree
 from jostle.encoders.catalog import EncoderConfig, EncoderModel, build_encoder
@@ -60,13 +60,13 @@ class Components:
 
     def read(self, scenes: Any) -> Tensor:
         """Frames (B, V, H, W, 3) of some scenes, on the encoder's device."""
-        return torch.from_numpy(self.frames.batch(scenes)).to(self.device)
+        return move_frames(torch.from_numpy(self.frames.batch(scenes)), self.device)
 
     def batches(self, position: int) -> Iterator[Tensor]:
         """Batches of frames without end, after the first `position` of them."""
         seed = SeedTree(self.config.seed).integer("batches")
         for batch in self.frames.batches(self.config.batch_size, self.train, seed, position):
-            yield torch.from_numpy(batch.frames).to(self.device)
+            yield move_frames(torch.from_numpy(batch.frames), self.device)
 
     def init_from_data(self) -> None:
         """Initialize the encoder from scenes spread over the training side."""
@@ -109,6 +109,7 @@ def build_components(config: Pretraining[EncoderConfig]) -> Components:
     config = replace(config, scenes=config.scenes or len(frames))
     train, validation = _split(config, frames)
     device = resolve_device(config.device)
+    set_matmul_precision(config.precision, device)
     if config.threads:
         torch.set_num_threads(config.threads)
 
