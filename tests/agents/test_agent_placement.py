@@ -18,8 +18,8 @@ from jostle.agents.config import TD3Config  # noqa: E402
 from jostle.agents.networks import ObservationSpec  # noqa: E402
 from jostle.agents.td3 import TD3Agent  # noqa: E402
 from jostle.core.entities import Entities, EntityLayout  # noqa: E402
-from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET  # noqa: E402
 from jostle.nets import attention, eit, layers, trunk  # noqa: E402
+from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET  # noqa: E402
 from jostle.replay.batch import Batch, GoalTransition, Potential  # noqa: E402
 from jostle.training.dagger import ImitationBatch, imitation_errors  # noqa: E402
 

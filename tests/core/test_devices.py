@@ -58,5 +58,5 @@ def test_encoders_get_few_scenes_on_a_cpu_and_more_on_other_devices_unless_image
 
 def test_devices_that_are_not_there_are_refused():
     for name in ("cuda:99", "tpu", "meta"):
-        with pytest.raises(BadValueError, match="--device|auto"):
+        with pytest.raises(BadValueError, match=r"--device|auto"):
             resolve_device(name)
