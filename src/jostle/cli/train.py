@@ -28,6 +28,10 @@ class ResumeConfig:
     """A new total of environment steps, also for a run that is finished."""
     minutes: float | None = None
     """Stop after so many minutes and save."""
+    workers: int | None = None
+    """Another number of workers; a run with --sync or without workers keeps its groups."""
+    ray: str | None = None
+    """Address of another Ray cluster; empty: this machine."""
 
     def __post_init__(self) -> None:
         """Refuse time limits that leave no time."""
@@ -54,9 +58,12 @@ def _resume(config: ResumeConfig) -> int:
     from jostle.zoo.agents import load_teacher
 
     bar = ProgressBar(config.minutes, "success", _SHOWN)
+    asked = {"workers": config.workers, "ray": config.ray}
+    collection = {name: value for name, value in asked.items() if value is not None}
     trainer = resume_run(
-        config.resume, bar, load_teacher=load_teacher, env_steps=config.env_steps, notify=print
-    )
+        config.resume, bar, load_teacher=load_teacher, env_steps=config.env_steps, notify=print,
+        collection=collection,
+    )  # fmt: skip
     return bar.train(trainer, "train")
 
 
