@@ -101,7 +101,8 @@ class TD3Agent(BaseAgent):
         """Learn from one batch; returns scalars to log."""
         batch = batch.to(self.device)
         if self.config.compile == "cuda-graphs":
-            torch.compiler.cudagraph_mark_step_begin()  # outputs of the last update are free
+            # Outputs of the last update are free
+            torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
         if self.config.precision != "bf16":
             return self._update(batch)
         with torch.autocast(self.device.type, torch.bfloat16):

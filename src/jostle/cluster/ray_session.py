@@ -82,10 +82,11 @@ def _connect(ray: Any, address: str, cpus: int) -> None:
     """Start Ray here, or connect to the cluster at an address."""
     quiet = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
     try:
+        if not address or address.startswith(("127.0.0.1:", "localhost:")):
+            _stay_on_loopback()
         if address:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR")
             return
-        _listen_on_loopback_only()
         ray.init(num_cpus=cpus, object_store_memory=_OBJECT_STORE, **quiet)
     except JostleError:
         raise
@@ -100,8 +101,8 @@ def _connect(ray: Any, address: str, cpus: int) -> None:
         raise ClusterError(f"The Ray cluster {where}: {text[:300]}") from error
 
 
-def _listen_on_loopback_only() -> None:
-    """Let a cluster of this machine listen on 127.0.0.1, as Ray does on other platforms."""
+def _stay_on_loopback() -> None:
+    """Let a cluster of this machine use 127.0.0.1, as Ray does on Windows and macOS."""
     from ray._private import ray_constants
 
     os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = "0"

@@ -57,8 +57,10 @@ class RayWorkers:
         encoder: Encoder | None,
         agent: Agent,
         load_teacher: LoadTeacher,
+        worker: type = RolloutWorker,
     ) -> None:
         """Check that Ray is there; workers start when the first episodes are asked for."""
+        self._worker = worker
         check_ray(_WHAT, experiment.collection.ray)
         self._experiment, self._config = experiment, experiment.collection
         self._encoder, self._agent, self._load_teacher = encoder, agent, load_teacher
@@ -123,7 +125,7 @@ class RayWorkers:
 
     def _start(self, slot: _Slot) -> None:
         """Start a worker; it is ready when it has told its versions."""
-        remote = self._ray.remote(num_cpus=1)(RolloutWorker)
+        remote = self._ray.remote(num_cpus=1)(self._worker)
         slot.actor = remote.remote(*self._shared, slot.index, slot.starts)
         slot.pending, slot.ready = slot.actor.versions.remote(), False
 
