@@ -46,7 +46,7 @@ def start_node(*words):
 
 def raylet_of(port):
     """The process that manages the node with this port; None if there is none."""
-    listing = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
+    listing = subprocess.run(["ps", "-wweo", "pid,args"], capture_output=True, text=True, check=True)
     for line in listing.stdout.splitlines():
         if "raylet/raylet" in line and f"--node_manager_port={port}" in line:
             return int(line.split()[0])

@@ -87,7 +87,7 @@ def _connect(ray: Any, address: str, cpus: int) -> None:
         if address:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR")
             return
-        ray.init(num_cpus=cpus, object_store_memory=_OBJECT_STORE, **quiet)
+        ray.init(address="local", num_cpus=cpus, object_store_memory=_OBJECT_STORE, **quiet)
     except JostleError:
         raise
     except Exception as error:
