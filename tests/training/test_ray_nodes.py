@@ -1,23 +1,19 @@
 """A cluster of two nodes on loopback: the run goes on when one of them is killed."""
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("ray", reason="needs the extra 'cluster': pip install 'jostle[cluster]'")
 
-from experiments import tiny  # noqa: E402
-from jostle.presets.axes import Axes  # noqa: E402
 from jostle.runs.run_dir import RunDir  # noqa: E402
-from jostle.training.collection_config import CollectionConfig  # noqa: E402
-from jostle.training.start import start_run  # noqa: E402
 
 RAY_START = (
     "import ray._private.services as services\n"
@@ -46,7 +42,9 @@ def start_node(*words):
 
 def raylet_of(port):
     """The process that manages the node with this port; None if there is none."""
-    listing = subprocess.run(["ps", "-wweo", "pid,args"], capture_output=True, text=True, check=True)
+    listing = subprocess.run(
+        ["ps", "-wweo", "pid,args"], capture_output=True, text=True, check=True
+    )
     for line in listing.stdout.splitlines():
         if "raylet/raylet" in line and f"--node_manager_port={port}" in line:
             return int(line.split()[0])
@@ -54,8 +52,10 @@ def raylet_of(port):
 
 
 @pytest.fixture
-def two_nodes():
+def two_nodes(monkeypatch):
     """Address of the cluster, and the port of its second node's manager."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(16))  # of this cluster alone
     port, first, second = free_ports(3)
     nodes = [start_node("--head", "--port", port, "--node-manager-port", first,
                         "--include-dashboard", "false")]  # fmt: skip
@@ -82,23 +82,25 @@ def wait_until(true, seconds=90):
 @pytest.mark.slow
 def test_a_run_goes_on_when_one_of_two_nodes_is_killed(tmp_path, two_nodes):
     address, second = two_nodes
-    base = tiny(
-        "one-cube", Axes(method="td3"), horizon=6, env_steps=4 * 6 * 8, random_episodes=4,
-        eval_every=8, eval_episodes=2, save_every=8,
-    )  # fmt: skip
-    experiment = replace(base, collection=CollectionConfig(workers=2, ray=address))
-    nodes = []
-
-    def kill_second_node(row):
-        import ray
-
-        if row.get("iteration") == 2:
-            nodes.append(sum(node["Alive"] for node in ray.nodes()))
-            os.kill(raylet_of(second), signal.SIGKILL)
-
-    start_run(experiment, tmp_path / "run", kill_second_node).run()
-    rows = RunDir(tmp_path / "run").rows()
-    assert nodes == [2]
-    assert rows[-1]["env_steps"] == 4 * 6 * 8
+    words = (
+        "train one-cube --method td3 --num-envs 4 --horizon 6 --env-steps 960 --random-episodes 4 "
+        "--eval-every 40 --eval-episodes 2 --save-every 40 --replay-size 2000 --utd-ratio 0.1 "
+        f"--threads 1 --workers 2 --ray {address} --out {tmp_path}"
+    )
+    run, log = RunDir(tmp_path / "one-cube-state-td3-0"), tmp_path / "log.txt"
+    with log.open("w") as file:  # in a process of its own: Ray reads its token when it is imported
+        training = subprocess.Popen(
+            [sys.executable, "-m", "jostle", *words.split()], stdout=file, stderr=file
+        )
+    try:
+        wait_until(lambda: len(run.rows()) >= 2 or training.poll() is not None)
+        assert training.poll() is None, log.read_text()
+        os.kill(raylet_of(second), signal.SIGKILL)
+        assert training.wait(120) == 0, log.read_text()
+    finally:
+        training.kill()
+    rows = run.rows()
+    assert rows[-1]["env_steps"] == 960
+    assert rows[1]["train_worker_restarts"] == 0
     assert rows[-1]["train_worker_restarts"] >= 1
     assert raylet_of(second) is None
