@@ -98,7 +98,7 @@ def measure(words: str, iterations: int) -> Measured:
     for _ in range(iterations):
         times["sync"].append(timed(sync.iterate))
         times["collect"].append(timed(lambda: plain.store(plain._source.collect(99)[0])))
-        times["learn"].append(timed(lambda: plain._learn(plain.num_updates())))
+        times["learn"].append(timed(lambda: plain.learn(plain.num_updates())))
     sync.close()
     learning = min(times["learn"])
     seconds = {

@@ -1,6 +1,5 @@
 """Off-policy training: collect episodes, store them, update on relabeled batches."""
 
-from jostle.core.profiler import PROFILER
 from jostle.core.protocols import Stateful
 from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import Report
