@@ -229,7 +229,7 @@ def main(options: Options) -> None:
             model = predicted(collecting, learning, workers)
             simulated.append({**row, "model": model, "measured": seconds})
             print(simulated[-1], flush=True)
-    command = "python benchmarks/cluster.py"
+    command = f"python benchmarks/cluster.py --iterations {options.iterations}"
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "cluster.md").write_text(page(results, simulated, command))
     content = {
