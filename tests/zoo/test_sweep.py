@@ -36,13 +36,13 @@ def write(path, text):
     return path
 
 
-def test_an_executor_runs_all_jobs_and_tells_what_a_failed_one_said(tmp_path):
+def test_an_executor_runs_all_jobs_andreports_what_a_failed_one_said(tmp_path):
     ends = []
     jobs = [job(tmp_path, "good", "--version"), job(tmp_path, "bad", "no-such-command")]
     LocalExecutor(slots=2, poll_seconds=0.05).run(in_order(jobs), ends.append)
     assert {end.job.name: end.outcome for end in ends} == {"good": "finished", "bad": "failed"}
-    told = next(end.describe() for end in ends if end.outcome == "failed")
-    assert "There is no command called 'no-such-command'" in told
+    said = next(end.describe() for end in ends if end.outcome == "failed")
+    assert "There is no command called 'no-such-command'" in said
 
 
 def test_an_interrupted_executor_stops_its_jobs(tmp_path):

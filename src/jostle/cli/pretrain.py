@@ -80,7 +80,7 @@ def run(argv: list[str]) -> int:
 
 
 def _train_quietly(trainer: "EncoderTrainer") -> int:
-    """Train in a process of torchrun that is not the main one, which tells and writes."""
+    """Train in a process of torchrun that is not the main one, which reports and writes."""
     from jostle.runs.trainer import StopRequested
 
     with contextlib.suppress(StopRequested):

@@ -76,7 +76,7 @@ class TuneExecutor:
         self._address, self._slots, self._out, self._asha = address, slots, out, asha
 
     def run(self, next_job: NextJob, on_end: OnEnd) -> None:
-        """Run all jobs; results are told in the end."""
+        """Run all jobs; results are reported in the end."""
         with ray_session(self._address, self._slots, "A sweep"):
             tuner = tune.Tuner(
                 tune.with_resources(JobTrial, {"cpu": 1}),

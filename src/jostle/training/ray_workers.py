@@ -124,7 +124,7 @@ class RayWorkers:
             self._wait_for_all()
 
     def _start(self, slot: _Slot) -> None:
-        """Start a worker; it is ready when it has told its versions."""
+        """Start a worker; it is ready when it has answered with its versions."""
         remote = self._ray.remote(num_cpus=1)(self._worker)
         slot.actor = remote.remote(*self._shared, slot.index, slot.starts)
         slot.pending, slot.ready = slot.actor.versions.remote(), False
