@@ -36,7 +36,7 @@ def write(path, text):
     return path
 
 
-def test_an_executor_runs_all_jobs_andreports_what_a_failed_one_said(tmp_path):
+def test_an_executor_runs_all_jobs_and_reports_what_a_failed_one_said(tmp_path):
     ends = []
     jobs = [job(tmp_path, "good", "--version"), job(tmp_path, "bad", "no-such-command")]
     LocalExecutor(slots=2, poll_seconds=0.05).run(in_order(jobs), ends.append)
