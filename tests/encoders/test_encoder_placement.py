@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from jostle.encoders.catalog import ENCODERS, build_encoder  # noqa: E402
+from jostle.rollout.pixel_observer import PixelObserver  # noqa: E402
 from synthetic_frames import tiny_model  # noqa: E402
 
 META = torch.device("meta")
@@ -36,3 +37,10 @@ def test_a_step_of_pretraining_runs_on_the_encoders_device(kind):
         loss.backward()
         optimizer.step()
         assert {value.device for value in log.values()} == {META}
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_an_observer_moves_its_encoder_to_its_device(kind):
+    model = build_encoder(kind, tiny_model(kind))
+    PixelObserver(model, ("front", "side"), device=META)
+    assert {weight.device for weight in model.state_dict().values()} == {META}

@@ -47,9 +47,12 @@ class TD3Config:
     """Least reward of a step; targets are clipped to [reward_min / (1 - gamma), 0]."""
     max_grad_norm: float = 0.0
     """Gradients are clipped to this norm; 0: never."""
-    precision: Literal["full", "bf16"] = "full"
-    """Arithmetic of updates: full, or matrix products in bfloat16, which is faster where the
-    processor supports it. Weights stay full."""
+    precision: Literal["full", "tf32", "bf16"] = "full"
+    """Arithmetic of updates: full; tf32: matrix products in TF32 on GPUs that have it; bf16: matrix
+    products in bfloat16, which is faster where the processor supports it. Weights stay full."""
+    compile: Literal["off", "default", "cuda-graphs"] = "off"
+    """Whether torch.compile compiles the networks of an update; cuda-graphs also records them as
+    CUDA graphs. Results differ by rounding."""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot learn."""
@@ -60,10 +63,11 @@ class TD3Config:
         for name in ("bc_weight", "self_imitation_weight"):
             value = getattr(self, name)
             require(value >= 0, f"{name} must not be negative, not {value}.")
-        require(
-            self.precision in ("full", "bf16"),
-            f"precision is 'full' or 'bf16', not '{self.precision}'.",
-        )
+        for name, choices in (
+            ("precision", ("full", "tf32", "bf16")), ("compile", ("off", "default", "cuda-graphs")),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            require(value in choices, f"{name} is one of {', '.join(choices)}, not '{value}'.")
         require(
             self.act_with in ("actor", "target"),
             f"act_with is 'actor' or 'target', not '{self.act_with}'.",

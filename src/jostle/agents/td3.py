@@ -15,6 +15,7 @@ from jostle.agents import weights
 from jostle.agents.base import CPU, BaseAgent, PixelSensor, make_adam, move
 from jostle.agents.config import TD3Config
 from jostle.agents.networks import ObservationSpec, make_actor, make_critics, make_normalizer
+from jostle.core.devices import compile_modules, set_matmul_precision
 from jostle.core.entities import Entities
 from jostle.core.errors import BadValueError, NotFiniteError
 from jostle.nets.config import NetConfig
@@ -64,6 +65,9 @@ class TD3Agent(BaseAgent):
         self.actor_optimizer = make_adam(self.actor.parameters(), config.lr)
         self.critic_optimizer = make_adam(self.critics.parameters(), config.critic_lr or config.lr)
         self.noise = torch.Generator().manual_seed(seed + 1)
+        set_matmul_precision(config.precision, device)
+        nets = self.actor, self.critics, self.target_actor, self.target_critics
+        compile_modules(nets, config.compile)
 
     @torch.no_grad()
     def act(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
@@ -96,7 +100,10 @@ class TD3Agent(BaseAgent):
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Learn from one batch; returns scalars to log."""
         batch = batch.to(self.device)
-        if self.config.precision == "full":
+        if self.config.compile == "cuda-graphs":
+            # Outputs of the last update are free
+            torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        if self.config.precision != "bf16":
             return self._update(batch)
         with torch.autocast(self.device.type, torch.bfloat16):
             return self._update(batch)

@@ -1,24 +1,49 @@
-"""`jostle doctor`: check that this machine can simulate and render."""
+"""`jostle doctor`: check that this machine can simulate and render, and how fast it is."""
 
+import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import tyro
 
-from jostle.core.errors import JostleError
+from jostle.core.checks import check_number, check_output
+from jostle.core.errors import JostleError, require
+from jostle.core.files import write_json
 
 _PACKAGES = ("mujoco", "gymnasium", "numpy", "torch", "matplotlib", "imageio")
 _OPTIONAL = ("torch", "matplotlib", "imageio")
 
 
+@dataclass(frozen=True, kw_only=True)
+class DoctorConfig:
+    """Check versions, cores, GPU, disk, physics and rendering; exit 1 if there are problems."""
+
+    bench: bool = False
+    """Also measure environment steps, images and updates per second, and print them as JSON."""
+    device: str = "auto"
+    """Where --bench computes: auto (a GPU if there is one), cpu, cuda, cuda:1, mps."""
+    seconds: float = 3.0
+    """How long --bench measures each number."""
+    out: Path | None = None
+    """File for the JSON of --bench."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        check_number("seconds", self.seconds, above=0)
+        require(self.bench or self.out is None, "--out is for the numbers of --bench: add it.")
+
+
 def run(argv: list[str]) -> int:
     """Print versions and checks; returns 0, or 1 if there are problems, which are explained."""
-    tyro.cli(_no_options, prog="jostle doctor", args=argv)
+    config = tyro.cli(DoctorConfig, prog="jostle doctor", args=argv)
+    if config.out is not None:
+        check_output(config.out)
     print(f"python      {platform.python_version()} on {platform.platform()}")
     for package in _PACKAGES:
         print(f"{package:11} {_version(package)}")
@@ -32,7 +57,19 @@ def run(argv: list[str]) -> int:
     for problem in problems:
         print(f"\nproblem: {problem}", file=sys.stderr)
     print("\nno problems" if not problems else f"\n{len(problems)} problem(s)")
+    if config.bench and not problems:
+        _bench(config)
     return 1 if problems else 0
+
+
+def _bench(config: DoctorConfig) -> None:
+    from jostle.cli.doctor_bench import bench
+
+    numbers = bench(config.device, config.seconds)
+    print(json.dumps(numbers, indent=2))
+    if config.out is not None:
+        write_json(config.out, numbers)
+        print(f"written: {config.out}")
 
 
 def _version(package: str) -> str:
@@ -92,7 +129,3 @@ def _render() -> str | None:
     if frame.std() < 5:
         return f"The rendered frame is blank. {backend.INSTALL_HINT}"
     return None
-
-
-def _no_options() -> None:
-    """Check versions, cores, GPU, disk, physics and rendering; exit 1 if there are problems."""

@@ -35,6 +35,7 @@ class EvalJob:
     seed: int = 0
     colors: str | tuple[str, ...] = "fixed"
     vary: Vary = NO_VARIATION
+    device: str = "auto"
     stored: tuple[EpisodeSpec, ...] = ()
     """Frozen episodes to play instead of those of seeds."""
 
@@ -82,7 +83,7 @@ def evaluate_with_bar(
     """
     env = job.make_env(**required_env_kwargs(job.agent))
     try:
-        policy = load_policy(job.agent, env, eval_noise)
+        policy = load_policy(job.agent, env, eval_noise, job.device)
         label = job.agent + ("" if eval_noise is None else f" (noise {eval_noise:g})")
         traced = TracingPolicy(policy, env) if causes else None
         result = evaluate_policy(

@@ -59,6 +59,8 @@ class EvaluateConfig:
     causes: bool = False
     """Also find out why episodes failed, and print the shares of the causes
     (docs/concepts/failures.md); the lines of OUT.jsonl name them."""
+    device: str = "auto"
+    """Where networks compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps."""
     compare: bool = False
     """Compare the first two rows of each task episode by episode (McNemar's test)."""
     eval_noise: tuple[float, ...] = ()
@@ -146,6 +148,7 @@ def _jobs(config: EvaluateConfig) -> list[EvalJob]:
             num_envs=config.num_envs,
             colors=config.colors,
             vary=parse_vary(config.vary),
+            device=config.device,
         )
         for (task, objects), agents in tasks.items()
         for agent in agents

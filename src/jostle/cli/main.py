@@ -26,6 +26,7 @@ COMMANDS: Catalog[str] = Catalog(
         "pretrain": "Train an encoder, or resume a run",
         "probe": "Measure an encoder against the ground truth of frames",
         "train": "Train an agent, or resume a run",
+        "sweep": "Train several settings and seeds, on this machine or a cluster",
         "plot": "Plot the learning curves of runs",
         "queue": "Work through a queue of trainings",
         "export": "Write an agent as ONNX, or recorded episodes for Minari, LeRobot or OGBench",

@@ -1,5 +1,6 @@
 """`jostle pretrain KIND --data DIR`: train an encoder; `jostle pretrain --resume RUN`: resume."""
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic
@@ -73,7 +74,18 @@ def run(argv: list[str]) -> int:
         trainer, bar = _resume(tyro.cli(ResumeConfig, prog="jostle pretrain", args=argv))
     else:
         raise BadValueError(f"Name an encoder first. Known: {', '.join(ENCODERS)}.")
+    if not trainer.components.ranks.main:
+        return _train_quietly(trainer)
     return bar.train(trainer, "pretrain")
+
+
+def _train_quietly(trainer: "EncoderTrainer") -> int:
+    """Train in a process of torchrun that is not the main one, which reports and writes."""
+    from jostle.runs.trainer import StopRequested
+
+    with contextlib.suppress(StopRequested):
+        trainer.run()
+    return 0
 
 
 def _resume(config: ResumeConfig) -> "tuple[EncoderTrainer, ProgressBar]":
@@ -119,6 +131,7 @@ def _overview() -> str:
         "       jostle pretrain --resume RUN [--minutes M]     resume a training",
         "       jostle pretrain --resume RUN --steps N         train on, to a new total",
         "       jostle pretrain KIND --help                    all fields",
+        "       torchrun --nproc-per-node N -m jostle pretrain ...   N processes share each batch",
         "",
         f"KIND is one of: {', '.join(ENCODERS)}.",
     ]

@@ -3,10 +3,14 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tyro
 
 from jostle.core.checks import check_int, check_minutes, check_number
+
+if TYPE_CHECKING:  # it needs torch, which help does without
+    from jostle.zoo.queue import TrainingQueue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +30,12 @@ class QueueConfig:
     folders, are faster than one queue with two threads."""
     episodes: int = 400
     """Fixed episodes on which new and registered weights are compared."""
+    jobs: int = 1
+    """Jobs that are trained at a time, with one thread each if there are several."""
+    ray: str | None = None
+    """Address of a Ray cluster that trains them, whose machines share the folders."""
+    only: str = ""
+    """Train one slice of the job of this name alone."""
     zoo: Path | None = None
     """Folder in which better weights are registered; your own zoo by default (see 'jostle zoo')."""
 
@@ -35,6 +45,7 @@ class QueueConfig:
         check_number("slice", self.slice, above=0)
         check_int("threads", self.threads, 0)
         check_int("episodes", self.episodes, 1)
+        check_int("jobs", self.jobs, 1)
 
 
 def run(argv: list[str]) -> int:
@@ -56,7 +67,13 @@ def run(argv: list[str]) -> int:
         zoo=config.zoo,
     )
     end = time.monotonic() + 60 * config.minutes if config.minutes is not None else float("inf")
+    if config.jobs > 1 or config.ray is not None:
+        _run_jobs(config, queue, end)
+        return 0
     try:
+        if config.only:
+            queue.run_slice(queue.find(config.only), config.slice)
+            return 0
         while (left := end - time.monotonic()) > 0 and (job := queue.next()) is not None:
             queue.run_slice(job, min(config.slice, left / 60))
     except StopRequested:
@@ -64,6 +81,38 @@ def run(argv: list[str]) -> int:
         return stopper.exit_code
     _log("all jobs are done" if queue.next() is None else "time is over")
     return 0
+
+
+def _run_jobs(config: QueueConfig, queue: "TrainingQueue", end: float) -> None:
+    """Train several jobs at a time, each slice as a job of an executor."""
+    from jostle.cluster.executors import make_executor
+    from jostle.cluster.jobs import Job, JobResult, stops_on_sigterm
+
+    running: set[str] = set()
+    runs = config.runs.absolute()
+    options = ["--queue", config.queue, "--runs", runs, "--episodes", config.episodes]
+    options += ["--threads", config.threads or 1]
+    options += [] if config.zoo is None else ["--zoo", config.zoo]
+    words = tuple(map(str, options))
+
+    def next_slice() -> Job | None:
+        left = (end - time.monotonic()) / 60
+        job = queue.next(running) if left > 0 else None
+        if job is None:
+            return None
+        running.add(job.name)
+        start = (
+            "queue", *words, "--only", job.name, "--slice", str(min(config.slice, left)),
+        )  # fmt: skip
+        return Job(name=job.name, folder=runs / job.name, start=start)
+
+    def on_end(result: JobResult) -> None:
+        if result.outcome != "failed":  # a job that failed is not tried again
+            running.discard(result.job.name)
+        _log(result.describe())
+
+    with stops_on_sigterm():
+        make_executor(config.ray, config.jobs).run(next_slice, on_end)
 
 
 def _log(text: str) -> None:

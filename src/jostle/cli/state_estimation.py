@@ -50,7 +50,7 @@ class EstimatedStateEvaluator:
     def __call__(self, job: EvalJob) -> Evaluation:
         """Evaluate an agent on estimated state."""
         env = job.make_env(**self._env_options())
-        policy = load_policy(job.agent, env, self._eval_noise)
+        policy = load_policy(job.agent, env, self._eval_noise, job.device)
         log = EstimationLog(EstimatedStatePolicy(policy, self._estimator, env))
         label = f"{job.agent}, state from {self._name}"
         result = evaluate_policy(env, log, label, job.episodes, job.seed)

@@ -53,6 +53,10 @@ class ExportError(JostleError, RuntimeError):
     """An exported agent that computes something else than the agent itself."""
 
 
+class ClusterError(JostleError, RuntimeError):
+    """A cluster that cannot be reached, or workers that cannot be started or keep failing."""
+
+
 def require(claim: bool, message: str) -> None:
     """Raise `BadValueError` with `message` unless `claim` holds."""
     if not claim:

@@ -8,7 +8,7 @@ EXTRAS = {
     "torch": "train", "safetensors": "train", "tensorboard": "train", "matplotlib": "report",
     "imageio": "report", "imageio_ffmpeg": "report", "PIL": "report", "stable_baselines3": "sb3",
     "onnx": "onnx", "onnxruntime": "onnx", "minari": "data", "h5py": "data", "pyarrow": "data",
-    "starlette": "play", "uvicorn": "play", "websockets": "play",
+    "starlette": "play", "uvicorn": "play", "websockets": "play", "ray": "cluster",
 }  # fmt: skip
 """Packages by the name they are imported by."""
 

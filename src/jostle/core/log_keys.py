@@ -25,6 +25,8 @@ AGENT_KEYS = {
         for name, text in METRICS.items()
         if name != "maximum_distance"
     },
+    "train_staleness": "iterations that the weights of workers were behind; mean of the episodes",
+    "train_worker_restarts": "workers that died and were replaced since the training was started",
     "critic_loss": "squared error of the critics' values, summed over critics; mean of the updates",
     "q_mean": "mean value of the batch's actions; with a potential baseline, mean gain",
     "actor_loss": "minus the mean value of the actor's actions, plus penalties and imitation terms",
@@ -80,6 +82,7 @@ TIME_KEYS = {
     "time/teacher": "actions of the teacher",
     "time/sampling": "batches from the replay buffer",
     "time/updating": "gradient steps of an agent",
+    "time/waiting": "waiting for the episodes of workers",
     "time/reading": "frames from disk",
     "time/other": "everything else",
 }

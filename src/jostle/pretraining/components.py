@@ -11,15 +11,16 @@ import torch
 from torch import Tensor
 
 from jostle.core.checkpoint import load_into, optimizer_state, optimizer_tensors
-from jostle.core.devices import resolve_device
+from jostle.core.devices import move_frames, set_matmul_precision
 from jostle.core.errors import require
 from jostle.core.seeding import SeedTree
 from jostle.encoders.catalog import EncoderConfig, EncoderModel, build_encoder
 from jostle.encoders.saving import tensors_of
-from jostle.frames.batches import Indices
+from jostle.frames.batches import Indices, ShuffledBatches
 from jostle.frames.manifest import Manifest
 from jostle.frames.reader import Frames
 from jostle.pretraining.config import Pretraining
+from jostle.pretraining.data_parallel import Ranks, join_ranks, parallel_loss
 
 _INIT_SCENES = 256
 """Scenes that an encoder is initialized from."""
@@ -43,6 +44,12 @@ class Components:
     digest: str
     """Hash of all the frames that the run may see."""
     device: torch.device
+    ranks: Ranks
+    """Which of the processes of torchrun this is; the only one without it."""
+
+    def __post_init__(self) -> None:
+        """Let gradients be means over all processes."""
+        self._loss = parallel_loss(self.model, self.ranks, self.device)
 
     @property
     def eval_model(self) -> EncoderModel:
@@ -60,13 +67,19 @@ class Components:
 
     def read(self, scenes: Any) -> Tensor:
         """Frames (B, V, H, W, 3) of some scenes, on the encoder's device."""
-        return torch.from_numpy(self.frames.batch(scenes)).to(self.device)
+        return move_frames(torch.from_numpy(self.frames.batch(scenes)), self.device)
 
     def batches(self, position: int) -> Iterator[Tensor]:
-        """Batches of frames without end, after the first `position` of them."""
+        """This process's parts of batches without end, after the first `position` batches."""
         seed = SeedTree(self.config.seed).integer("batches")
-        for batch in self.frames.batches(self.config.batch_size, self.train, seed, position):
-            yield torch.from_numpy(batch.frames).to(self.device)
+        for scenes in ShuffledBatches(self.train, self.config.batch_size, seed, position):
+            yield self.read(self.ranks.rows(scenes))
+
+    def loss(self, frames: Tensor, step: int) -> tuple[Tensor, dict[str, Tensor]]:
+        """Loss of this process's part of a batch, and its terms over the whole batch."""
+        with self.autocast(), self.ranks.joint_noise(self.noise):
+            loss, log = self._loss(frames, step, self.noise)
+        return loss, self.ranks.mean(log)
 
     def init_from_data(self) -> None:
         """Initialize the encoder from scenes spread over the training side."""
@@ -108,7 +121,12 @@ def build_components(config: Pretraining[EncoderConfig]) -> Components:
     frames = Frames(config.data, size=(size, size))
     config = replace(config, scenes=config.scenes or len(frames))
     train, validation = _split(config, frames)
-    device = resolve_device(config.device)
+    ranks, device = join_ranks(config.device)
+    require(
+        config.batch_size % ranks.size == 0,
+        f"A batch of {config.batch_size} scenes cannot be divided among {ranks.size} processes.",
+    )
+    set_matmul_precision(config.precision, device)
     if config.threads:
         torch.set_num_threads(config.threads)
 
@@ -134,6 +152,7 @@ def build_components(config: Pretraining[EncoderConfig]) -> Components:
         validation=validation,
         digest=data_digest(frames.manifest, config.scenes),
         device=device,
+        ranks=ranks,
     )
 
 

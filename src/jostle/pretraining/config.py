@@ -67,9 +67,10 @@ class Pretraining(Generic[M]):
     """Where to compute: auto (a GPU if there is one), cpu, cuda, cuda:1, mps."""
     channels_last: bool = False
     """Whether convolutions keep channels innermost in memory: the same numbers up to rounding."""
-    precision: Literal["full", "bf16"] = "full"
-    """Arithmetic of the loss: float32, or convolutions and matrix products in bfloat16, which is
-    faster where the processor supports it. Weights and validations are float32 in both."""
+    precision: Literal["full", "tf32", "bf16"] = "full"
+    """Arithmetic of the loss: float32; tf32: products in TF32 on GPUs that have it; bf16:
+    convolutions and matrix products in bfloat16, which is faster where the processor supports it.
+    Weights are float32 in all."""
 
     def __post_init__(self) -> None:
         """Refuse loops that go nowhere."""

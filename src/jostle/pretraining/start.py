@@ -1,5 +1,6 @@
 """Start a pretraining, or resume one."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from jostle.pretraining.config import Pretraining, differences, read_pretraining
 from jostle.pretraining.trainer import EncoderTrainer
 from jostle.runs.config import ConfigMismatchError
 from jostle.runs.resume import Notify, change_total, ignore
-from jostle.runs.run_dir import RunDir
+from jostle.runs.run_dir import ReadOnlyRunDir, RunDir
 from jostle.runs.trainer import Report
 
 
@@ -32,7 +33,7 @@ def start_run(
         weights: A file or a run to take the encoder's weights from.
         verify: Whether to compare all frames with their hashes first.
     """
-    run = RunDir(folder)
+    run = _run_dir(folder)
     run.check_new()
     components = build_components(config)
     if verify:
@@ -67,7 +68,7 @@ def resume_run(
         steps: A new total of gradient steps, also for a run that is finished.
         notify: Called with sentences about what is done otherwise than before.
     """
-    run = RunDir(folder)
+    run = _run_dir(folder)
     config = run.load_config(read_pretraining)
     if expected is not None:
         ignore = ("data",) if expected.scenes else ("data", "scenes")
@@ -93,6 +94,11 @@ def resume_run(
             "with the new total from the start would have another result."
         )
     return trainer
+
+
+def _run_dir(folder: Path) -> RunDir:
+    """The run's folder; of several processes, only the main one writes to it."""
+    return RunDir(folder) if int(os.environ.get("RANK", "0")) == 0 else ReadOnlyRunDir(folder)
 
 
 def _carry_weights(components: Components, weights: Path) -> list[dict[str, Any]]:

@@ -32,7 +32,8 @@ class EncoderTrainer(Trainer):
         """Write to `run`, and call `report` after every step."""
         config = components.config
         schedule = Schedule(config.log_every, config.validate_every, config.save_every)
-        super().__init__(run, schedule, report, config.wandb)
+        report = components.ranks.agreed(report)
+        super().__init__(run, schedule, report, config.wandb and components.ranks.main)
         self.components, self.config = components, config
         self.counters["images"] = 0
         self._monitor = TrainingMonitor(config.model)
@@ -71,8 +72,7 @@ class EncoderTrainer(Trainer):
         # Loss
         for group in components.optimizer.param_groups:
             group["lr"] = config.lr_at(step)
-        with components.autocast():
-            loss, log = components.model.loss(frames, step, components.noise)
+        loss, log = components.loss(frames, step)
         check_finite(loss, log, step, self._saved_files())
 
         # Gradient step
@@ -87,7 +87,7 @@ class EncoderTrainer(Trainer):
         # Counters
         self._averages.add({**log, "gradient": norm})
         self.counters["step"] += 1
-        self.counters["images"] += frames.shape[0] * frames.shape[1]
+        self.counters["images"] += config.batch_size * frames.shape[1]
 
     def metrics(self) -> dict[str, Any]:
         """Means since the last row, and the speed."""
@@ -104,12 +104,19 @@ class EncoderTrainer(Trainer):
 
     def evaluate(self) -> dict[str, Any]:
         """Validate on scenes of other episodes; the best weights so far are kept."""
+        if not self.components.ranks.main:
+            return {}
         losses = validate(self.components.eval_model, self.components)
         if losses["val_loss"] < self.counters.get("best", math.inf):
             self.counters["best"] = losses["val_loss"]
             meta = {**self._provenance(), "score": losses}
             save_encoder(self.run_dir.best, self.components.eval_model, meta)
         return {**losses, "best": self.counters["best"]}
+
+    def save(self) -> None:
+        """Write a checkpoint, in the main process alone."""
+        if self.components.ranks.main:
+            super().save()
 
     def describe(self) -> dict[str, Any]:
         """JSON that goes into every checkpoint."""

@@ -1,10 +1,12 @@
 """What one update learns from."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 from torch import Tensor
 
+from jostle.core.devices import move_tensors
 from jostle.core.entities import Entities
 from jostle.replay.hindsight import Index
 
@@ -18,10 +20,6 @@ class GoalTransition(NamedTuple):
     state: Entities
     goal: Entities
     next_state: Entities
-
-    def to(self, device: "torch.device") -> "GoalTransition":
-        """Move to a device."""
-        return GoalTransition(*(entities.to(device) for entities in self))
 
 
 class Potential(NamedTuple):
@@ -51,17 +49,30 @@ class Batch(NamedTuple):
     """Which objects have a reward of their own, (B, N); None: one reward for all, (B,)."""
 
     def to(self, device: "torch.device") -> "Batch":
-        """Move to a device; nothing is copied on the same one."""
+        """Move to a device by one copy; nothing is copied on the same one."""
         if self.action.device == device:
             return self
-        actor = self.actor.to(device)
-        critic = actor if self.critic is self.actor else self.critic.to(device)
-        action, reward, discount = (x.to(device) for x in (self.action, self.reward, self.discount))
-        potential = None
-        if self.potential is not None:
-            potential = Potential(*(x.to(device) for x in self.potential))
-        present = None if self.present is None else self.present.to(device)
-        return Batch(actor, critic, action, reward, discount, potential, present)
+        tensors: list[Tensor] = []
+        self._map(tensors.append)
+        moved = iter(move_tensors(tensors, device))
+        return self._map(lambda tensor: next(moved))
+
+    def _map(self, function: Callable[[Tensor], Any]) -> "Batch":
+        """Apply a function to all tensors in a fixed order; a shared observation is met once."""
+
+        def mapped(transition: GoalTransition) -> GoalTransition:
+            return GoalTransition(*(entities.map(function) for entities in transition))
+
+        actor = mapped(self.actor)
+        return Batch(
+            actor,
+            actor if self.critic is self.actor else mapped(self.critic),
+            function(self.action),
+            function(self.reward),
+            function(self.discount),
+            None if self.potential is None else Potential(*map(function, self.potential)),
+            None if self.present is None else function(self.present),
+        )
 
 
 def gather_steps(values: NDArray[Any], episode: Index, step: Index) -> NDArray[Any]:

@@ -11,16 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from jostle.core.devices import move_frames, scenes_at_once
 from jostle.core.entities import TABLE_XY, Entities, EntityLayout
 from jostle.core.errors import BadValueError
 from jostle.core.profiler import PROFILER
 from jostle.core.protocols import Encoder, GoalSpec, Observation
 from jostle.rollout.table_projection import COLUMNS, TableProjection
 
-_CHUNK = 8
-"""Scenes that are encoded at once on a CPU: larger batches fall out of its caches."""
-_CHUNK_ON_DEVICE = 256
-"""The same on a GPU."""
 GOAL = "goal_"
 """Prefix of the keys of goal images."""
 
@@ -44,6 +41,8 @@ class PixelObserver:
         """
         self._encoder, self._cameras = encoder, tuple(cameras)
         self._projection, self._device = table_projection, device or torch.device("cpu")
+        if isinstance(encoder, torch.nn.Module):
+            encoder.to(self._device)
         self._goal_frames: NDArray[np.uint8] | None = None
         self._goal_entities: Entities | None = None
 
@@ -137,11 +136,11 @@ class PixelObserver:
         return entities if self._projection is None else self._projection(entities)
 
     def _encode(self, frames: NDArray[np.uint8]) -> Entities:
-        chunk = _CHUNK if self._device.type == "cpu" else _CHUNK_ON_DEVICE
+        chunk = scenes_at_once(self._device, frames.shape[1], frames.shape[2])
         with PROFILER("encoding"):
             chunks = [
                 self._encoder.encode(
-                    torch.from_numpy(frames[start : start + chunk]).to(self._device)
+                    move_frames(torch.from_numpy(frames[start : start + chunk]), self._device)
                 )
                 for start in range(0, len(frames), chunk)
             ]

@@ -14,8 +14,11 @@ except ImportError:  # not on Windows, where runs are not locked
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file; the system releases it when the process ends, however it ends."""
+def locked(path: Path, wait: bool = False) -> Iterator[None]:
+    """Hold a lock file; the system releases it when the process ends, however it ends.
+
+    With `wait`, wait for another process that holds it, instead of an error.
+    """
     if fcntl is None:
         yield
         return
@@ -23,7 +26,7 @@ def locked(path: Path) -> Iterator[None]:
     handle = os.open(path, os.O_RDWR | os.O_CREAT)
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError:
             owner = os.read(handle, 32).decode() or "unknown"
             raise BadValueError(

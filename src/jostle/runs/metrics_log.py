@@ -25,6 +25,8 @@ class MetricsLogger:
     def log(self, row: dict[str, Any]) -> None:
         """Write one row."""
         self._run.log(row)
+        if self._run.read_only:
+            return
         if self._tensorboard is None:
             self._tensorboard = _open_tensorboard(self._run)
             self._wandb = _open_wandb(self._run) if self._use_wandb else False

@@ -6,7 +6,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +23,9 @@ _PACKAGES = ("jostle", "mujoco", "gymnasium", "numpy", "torch")
 
 class RunDir:
     """Paths and small files of one run."""
+
+    read_only = False
+    """Whether writing does nothing."""
 
     def __init__(self, path: Path) -> None:
         """Point at a run, new or old."""
@@ -172,6 +175,34 @@ class RunDir:
     @property
     def _provenance(self) -> Path:
         return self.path / "provenance.json"
+
+
+class ReadOnlyRunDir(RunDir):
+    """A run that another process writes: writing to it does nothing."""
+
+    read_only = True
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Leave the lock to the other process."""
+        return nullcontext()
+
+    def check_new(self) -> None:
+        """Leave the check to the other process."""
+
+    def create(self, experiment: dict[str, Any]) -> None:
+        """Write nothing."""
+
+    def write_experiment(self, experiment: dict[str, Any]) -> None:
+        """Write nothing."""
+
+    def write_history(self, history: list[dict[str, Any]]) -> None:
+        """Write nothing."""
+
+    def log(self, row: dict[str, Any]) -> None:
+        """Write nothing."""
+
+    def trim(self, last: int, key: str) -> None:
+        """Drop nothing."""
 
 
 def _numbered(path: Path, number: int) -> Path:

@@ -116,7 +116,11 @@ class Trainer(ABC):
                 self.save()
                 raise
             finally:
-                self._logger.close()
+                self.close()
+
+    def close(self) -> None:
+        """Close what the run has opened."""
+        self._logger.close()
 
     def save(self) -> None:
         """Write a checkpoint (between two iterations)."""

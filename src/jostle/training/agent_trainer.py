@@ -18,6 +18,7 @@ from jostle.replay.episodes import Episodes
 from jostle.runs.config import changed_config
 from jostle.runs.run_dir import RunDir, critics_file
 from jostle.runs.trainer import Report, Schedule, Trainer
+from jostle.training.collection_config import CollectionConfig
 from jostle.training.components import Components, evaluate_agent
 from jostle.training.experiment import Experiment, differences, read_experiment
 
@@ -27,6 +28,8 @@ _FREE_FIELDS = tuple(
     f"training.{name}" for name in ("env_steps", "save_every", "threads", "device", "wandb")
 )
 """Fields of an experiment that may be changed before a run is resumed; they apply from then on."""
+_COLLECTION_FIELDS = tuple(f"collection.{name}" for name in CollectionConfig.__dataclass_fields__)
+"""Fields that may be changed if the same episodes are collected."""
 
 
 class AgentTrainer(Trainer):
@@ -109,7 +112,9 @@ class AgentTrainer(Trainer):
         if "experiment" not in meta:
             return
         saved = read_experiment(meta["experiment"])
-        if differing := differences(saved, self.experiment, _FREE_FIELDS):
+        same_data = saved.collection.same_data(self.experiment.collection)
+        free = (*_FREE_FIELDS, *(_COLLECTION_FIELDS if same_data else ()))
+        if differing := differences(saved, self.experiment, free):
             raise changed_config(self.run_dir.experiment, differing)
 
     def evaluate(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The components of a training: environments, observers, agent, policies."""
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -33,6 +33,9 @@ from jostle.rollout.table_projection import TableProjection
 from jostle.tasks.catalog import TASKS, task_with
 from jostle.training.experiment import Experiment
 
+if TYPE_CHECKING:
+    from jostle.training.env_groups import EpisodeSource
+
 
 @dataclass
 class Components:
@@ -50,6 +53,8 @@ class Components:
     """Randomness of exploration."""
     teacher: Policy | None = None
     """Expert of 'td3-demos' or 'dagger'."""
+    source: "EpisodeSource | None" = None
+    """Where episodes come from, if not from the collector alone."""
 
     @property
     def env(self) -> TabletopVectorEnv:

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from jostle.core.devices import move_tensors
 from jostle.core.entities import Entities
 from jostle.core.errors import BadValueError
 from jostle.core.profiler import PROFILER
@@ -46,10 +47,13 @@ class ImitationBatch(NamedTuple):
     """Task coordinates of objects and goals, (B, 2 * N * w)."""
 
     def to(self, device: torch.device) -> "ImitationBatch":
-        """Move to a device."""
-        state, goal, labels, aux_targets = self
+        """Move to a device by one copy; nothing is copied on the same one."""
+        if self.labels.device == device:
+            return self
+        tensors = (*self.state, *self.goal, self.labels, self.aux_targets)
+        values, visible, goals, goals_visible, labels, aux = move_tensors(tensors, device)
         return ImitationBatch(
-            state.to(device), goal.to(device), labels.to(device), aux_targets.to(device)
+            Entities(values, visible), Entities(goals, goals_visible), labels, aux
         )
 
 

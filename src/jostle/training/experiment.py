@@ -11,6 +11,7 @@ from jostle.nets.config import NetConfig
 from jostle.replay.config import HindsightConfig
 from jostle.runs import config
 from jostle.tasks.catalog import TASKS
+from jostle.training.collection_config import CollectionConfig
 
 Carry = Literal["actor", "all"]
 """What a new run takes over from weights: the actor, or also critics and target networks."""
@@ -200,6 +201,8 @@ class Experiment:
     """Learning rule of iql."""
     offline: OfflineConfig = field(default_factory=OfflineConfig)
     """The loop of offline methods."""
+    collection: CollectionConfig = field(default_factory=CollectionConfig)
+    """Where episodes are collected."""
 
     def __post_init__(self) -> None:
         """Refuse wrong values, and parts that do not go together."""
@@ -228,6 +231,12 @@ class Experiment:
             not self.training.curriculum or len(self.curriculum.stage_objects) > 0,
             "A curriculum needs stages with fewer objects, such as --stage-objects 1 2.",
         )
+        groups = self.collection.groups
+        require(
+            self.training.num_envs % groups == 0,
+            f"{self.training.num_envs} environments cannot be divided into {groups} equal groups: "
+            f"give --num-envs {max(self.training.num_envs // groups, 1) * groups}.",
+        )
         require(
             self.net.arch != "smorl" or self.encoder == "",
             "SMORL from images is not there yet: train from true state (--obs state), or with "
@@ -255,6 +264,7 @@ _PARTS: dict[str, Any] = {
     "curriculum": CurriculumConfig,
     "iql": IQLConfig,
     "offline": OfflineConfig,
+    "collection": CollectionConfig,
 }
 
 

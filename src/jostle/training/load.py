@@ -54,7 +54,8 @@ def load_agent(
         features = experiment.state_features
         observer = make_observer(experiment.net, env, None, sensor, None, features)
         make_agent = METHODS[training.method].make_agent
-        playing = replace(experiment, training=training)
+        td3 = replace(experiment.td3, compile="off")  # acting alone is not worth it
+        playing = replace(experiment, training=training, td3=td3)
         if sensor is not None:  # privileged critics, which are not loaded, may have other values
             playing = replace(playing, net=replace(playing.net, values="pooled"))
         agent = make_agent(playing, observer, None, sensor)

@@ -42,6 +42,8 @@ class Method:
     """Builds the agent: (experiment, observer, privileged_observer, sensor)."""
     privileged: bool = False
     """Whether critics see true state."""
+    workers: bool = True
+    """Whether its episodes can be collected by groups of environments and by workers."""
     teacher: Callable[[Experiment], str] | None = None
     """Name of the expert, for methods that have one."""
     offline: bool = False
@@ -108,6 +110,7 @@ METHODS: Registry[Method] = Registry(
         "dagger": Method(
             summary="imitation of a teacher on the student's own states",
             make_trainer=DaggerTrainer,
+            workers=False,
             teacher=lambda experiment: experiment.training.teacher,
             check=_check_dagger,
         ),

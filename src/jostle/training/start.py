@@ -1,6 +1,6 @@
 """Start a training, or resume one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,7 @@ def resume_run(
     load_teacher: LoadTeacher = scripted_teacher,
     env_steps: int | None = None,
     notify: Notify = ignore,
+    collection: Mapping[str, Any] | None = None,
 ) -> AgentTrainer | CurriculumTrainer:
     """Resume a run from its last checkpoint.
 
@@ -93,6 +94,7 @@ def resume_run(
         load_teacher: From a name to a policy that acts in an environment.
         env_steps: A new total of environment steps, also for a run that is finished.
         notify: Called with sentences about what is done otherwise than before.
+        collection: Fields of `CollectionConfig` that differ this time, such as workers.
     """
     run = RunDir(folder)
     experiment = run.load_config(read_experiment)
@@ -100,6 +102,8 @@ def resume_run(
         raise ConfigMismatchError(
             f"The run in {folder} is another experiment:\n  " + "\n  ".join(differing)
         )
+    changed = replace(experiment.collection, **(collection or {}))
+    experiment = replace(experiment, collection=changed)
     offline = METHODS[experiment.training.method].offline
     before = experiment.offline.updates if offline else experiment.training.env_steps
     if env_steps is not None:

@@ -1,25 +1,22 @@
 """The composition root of a training: environments, observer, buffer, agent, trainer."""
 
-from collections.abc import Callable
-
 import torch
 
 from jostle.agents.base import PixelSensor
 from jostle.core.errors import require
-from jostle.core.protocols import Encoder, Policy
+from jostle.core.protocols import Agent, Encoder
 from jostle.core.seeding import SeedTree
-from jostle.envs.vector import TabletopVectorEnv
 from jostle.replay.buffer import EpisodeBuffer
-from jostle.rollout.collector import Collector
 from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import Report
 from jostle.training.agent_trainer import AgentTrainer
-from jostle.training.components import Components, make_observers, make_sampler, make_training_env
+from jostle.training.components import Components, make_sampler
+from jostle.training.env_groups import EpisodeSource, LocalGroups, group_experiment, make_collector
 from jostle.training.experiment import Experiment
 from jostle.training.methods import METHODS, check_agent
-
-LoadTeacher = Callable[[str, TabletopVectorEnv], Policy]
-"""From a name to a policy that acts in an environment."""
+from jostle.training.ray_workers import RayWorkers
+from jostle.training.worker import LoadTeacher as LoadTeacher
+from jostle.training.worker import make_group
 
 
 def make_trainer(
@@ -38,23 +35,42 @@ def make_trainer(
         f"{', '.join(name for name, other in METHODS.items() if other.offline)}.",
     )
     method.check(experiment)
+    require(
+        (method.workers and not method.offline)
+        or (experiment.collection.groups == 1 and not experiment.collection.workers),
+        f"The method '{training.method}' collects in one process: train without --workers and "
+        "--env-groups.",
+    )
     if training.threads:
         torch.set_num_threads(training.threads)
 
-    env = make_training_env(experiment, encoder)
-    env.reset(seed=seeds.integer("episodes"))
-    steps = training.horizon or env.episode_sampler.task.horizon(env.episode_sampler.max_objects)
-    renders = experiment.hindsight.goal_render_every
-
     sensor = None if encoder is None else PixelSensor(encoder, experiment.cameras)
-    observer, privileged = make_observers(experiment, env, sensor, method.privileged)
-    keep_state = training.goal_augmentation > 0
-    collector = Collector(env, observer, steps, privileged, renders, keep_state)
-
-    buffer = EpisodeBuffer(max(training.replay_size // steps, training.num_envs))
+    collector = make_collector(group_experiment(experiment, 0), sensor, method.privileged)
+    env, observer, privileged = collector.env, collector.observer, collector.privileged_observer
+    buffer = EpisodeBuffer(max(training.replay_size // collector.steps, training.num_envs))
     sampler = make_sampler(experiment, env, buffer, observer, privileged)
     agent = method.make_agent(experiment, observer, privileged, sensor)
     check_agent(agent, training.method)
     teacher = load_teacher(method.teacher(experiment), env) if method.teacher else None
-    components = Components(collector, buffer, sampler, agent, seeds.rng("exploration"), teacher)
+    source = _make_source(experiment, encoder, agent, load_teacher)
+    rng = seeds.rng("exploration")
+    components = Components(collector, buffer, sampler, agent, rng, teacher, source)
     return method.make_trainer(experiment, components, run, report)
+
+
+def _make_source(
+    experiment: Experiment, encoder: Encoder | None, agent: Agent, load_teacher: LoadTeacher
+) -> EpisodeSource | None:
+    """Workers, or several groups in this process; None for the only group."""
+    collection = experiment.collection
+    if collection.workers:
+        return RayWorkers(experiment, encoder, agent, load_teacher)
+    if collection.groups == 1:
+        return None
+    sensor = None if encoder is None else PixelSensor(encoder, experiment.cameras)
+    privileged = METHODS[experiment.training.method].privileged
+    groups = []
+    for index in range(collection.groups):
+        own = group_experiment(experiment, index)
+        groups.append(make_group(own, make_collector(own, sensor, privileged), agent, load_teacher))
+    return LocalGroups(groups)

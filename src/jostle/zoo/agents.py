@@ -62,12 +62,12 @@ def required_env_kwargs(name: str) -> dict[str, Any]:
     }
 
 
-def load_zoo_agent(name: str) -> "tuple[Experiment, Agent]":
+def load_zoo_agent(name: str, device: str = "auto") -> "tuple[Experiment, Agent]":
     """Load an agent by name, with its experiment; its encoder comes from the zoo if need be."""
     from jostle.training.load import load_agent
     from jostle.zoo.encoders import find_encoder_by_hash
 
-    return load_agent(find_weights(name), find_encoder_by_hash)
+    return load_agent(find_weights(name), find_encoder_by_hash, device)
 
 
 def check_agent_name(name: str) -> None:
@@ -112,7 +112,9 @@ def _make_policy_object(name: str) -> Policy:
     return made
 
 
-def load_policy(name: str, env: TabletopVectorEnv, eval_noise: float | None = None) -> Policy:
+def load_policy(
+    name: str, env: TabletopVectorEnv, eval_noise: float | None = None, device: str = "auto"
+) -> Policy:
     """Load an agent as a policy for `env`; `eval_noise` overrides its evaluation noise."""
     require(
         not eval_noise or has_eval_noise(name),
@@ -124,7 +126,7 @@ def load_policy(name: str, env: TabletopVectorEnv, eval_noise: float | None = No
         return _make_policy_object(name)
     from jostle.training.components import make_policy
 
-    return make_policy(load_zoo_agent(name)[1], env, eval_noise)
+    return make_policy(load_zoo_agent(name, device)[1], env, eval_noise)
 
 
 def load_teacher(name: str, env: TabletopVectorEnv) -> Policy:

@@ -11,7 +11,7 @@ from jostle.pretraining.config import Pretraining, preset
 from jostle.pretraining.config import differences as pretraining_differences
 from jostle.training.experiment import Experiment, differences
 
-_IGNORED = ("name", "seed", "training.threads", "training.device")
+_IGNORED = ("name", "seed", "training.threads", "training.device", "collection.ray")
 _IGNORED_OF_ENCODERS = ("name", "data", "scenes", "seed", "threads", "device")
 """Fields that are not listed as changed."""
 

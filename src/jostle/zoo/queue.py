@@ -4,11 +4,12 @@ import json
 import math
 import time
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from jostle.core.catalog import Catalog
 from jostle.core.errors import BadValueError, require
 from jostle.core.files import write_json
 from jostle.encoders.catalog import ENCODERS
@@ -16,6 +17,7 @@ from jostle.encoders.saving import read_entry
 from jostle.presets.words import TrainConfig, parse_words
 from jostle.pretraining import start as pretraining
 from jostle.pretraining.config import preset
+from jostle.runs.lock import locked
 from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import Report, StopRequested, Training
 from jostle.training.start import resume_run, start_run
@@ -127,15 +129,21 @@ class TrainingQueue:
         for job in jobs:
             check_new_name(job.name, self._zoo)
 
-    def next(self) -> Job | None:
-        """The first job that has neither used up its time nor reached its target."""
+    def next(self, running: Collection[str] = ()) -> Job | None:
+        """The first job that is not running, has time left and is not at its target."""
         states = self._read_state()
         for job in self._jobs:
+            if job.name in running:
+                continue
             state = states.get(job.name, {"minutes": 0.0, "done": False})
             out_of_time = state["minutes"] >= job.minutes
             if not (out_of_time or state["done"] or job.reached(state)):
                 return job
         return None
+
+    def find(self, name: str) -> Job:
+        """A job by its name."""
+        return Catalog("job", {job.name: job for job in self._jobs})[name]
 
     def run_slice(self, job: Job, minutes: float) -> None:
         """Continue a job for some minutes, then evaluate it and register better weights."""
@@ -151,7 +159,8 @@ class TrainingQueue:
             state = job.with_score(state, self._promote(job, run))
         state["minutes"] += (time.monotonic() - start) / 60
         state["done"] = finished
-        write_json(self._folder / "queue.json", {**self._read_state(), job.name: state})
+        with locked(self._folder / ".queue.lock", wait=True):
+            write_json(self._folder / "queue.json", {**self._read_state(), job.name: state})
         if stop is not None:
             raise stop
 

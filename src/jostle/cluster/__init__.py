@@ -1,0 +1,1 @@
+"""Processes and machines: a session with Ray, and executors of job lists."""

@@ -1,0 +1,169 @@
+"""Trainings as job lists: several seeds, and sweeps of settings x seeds."""
+
+import itertools
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jostle.cluster.jobs import Job
+from jostle.core.checks import check_folder_name, check_int
+from jostle.core.errors import BadValueError, require
+from jostle.presets.words import TrainConfig, parse_words
+from jostle.reports.seeds import mean_interval
+from jostle.reports.tables import markdown_table
+from jostle.runs.config import read_config
+from jostle.runs.run_dir import RunDir
+
+
+@dataclass(frozen=True, kw_only=True)
+class AshaConfig:
+    """Asynchronous successive halving: trials that are behind are stopped early."""
+
+    grace: int
+    """Environment steps before a trial can be stopped."""
+    reduction: int = 3
+    """Of so many trials, one goes on at each rung."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that stop nothing or everything."""
+        check_int("grace", self.grace, 1)
+        check_int("reduction", self.reduction, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """One training with several settings and seeds."""
+
+    train: str
+    """Words behind `jostle train`."""
+    seeds: tuple[int, ...] = (0,)
+    """Seeds of each setting."""
+    settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Values to try, by flag without dashes: all combinations."""
+    asha: AshaConfig | None = None
+    """Whether and how trials are stopped early."""
+
+    def __post_init__(self) -> None:
+        """Refuse a sweep without trials."""
+        require(len(self.seeds) > 0, "A sweep needs at least one seed.")
+        for flag, values in self.settings.items():
+            require(
+                isinstance(values, list | tuple) and len(values) > 0,
+                f"The setting {flag} must be a list of values, not {values!r}.",
+            )
+
+    def combinations(self) -> list[dict[str, Any]]:
+        """All settings."""
+        values = itertools.product(*self.settings.values())
+        return [dict(zip(self.settings, combination, strict=True)) for combination in values]
+
+    def jobs(self, out: Path) -> list[Job]:
+        """One job per setting and seed; every setting has a folder of its own."""
+        jobs = []
+        for setting in self.combinations():
+            words = self.train.split()
+            for flag, value in setting.items():
+                words += flag_words(flag, value)
+            folder = out / label(setting) if setting else out
+            jobs += seed_jobs(words, self.seeds, folder)
+        return jobs
+
+    def env_steps(self) -> int:
+        """Environment steps of the longest trial."""
+        first = self.train.split()
+        configs = [
+            parse(first + [word for item in setting.items() for word in flag_words(*item)])
+            for setting in self.combinations()
+        ]
+        return max(config.experiment.training.env_steps for config in configs)
+
+
+def read_sweep(path: Path) -> Sweep:
+    """Read a study of a sweep; every trial is checked."""
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise BadValueError(f"{path} is not a sweep: {error}.") from error
+    require("train" in content, f"{path} is not a sweep: it has no 'train'.")
+    asha = content.pop("asha", None)
+    settings = content.pop("settings", {})
+    require(isinstance(settings, dict), f"{path}: settings must be a table of lists.")
+    parsed = None if asha is None else read_config(AshaConfig, asha, "asha")
+    fields = {**content, "seeds": tuple(content.get("seeds", (0,)))}
+    sweep = Sweep(**vars(read_config(_Plain, fields, "a sweep")), settings=settings, asha=parsed)
+    sweep.jobs(Path("runs"))
+    return sweep
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plain:
+    """Fields of a sweep without the nested ones."""
+
+    train: str
+    seeds: tuple[int, ...] = (0,)
+
+
+def seed_jobs(words: Sequence[str], seeds: Sequence[int], out: Path) -> list[Job]:
+    """One training per seed with one thread each; `words` are those behind `jostle train`."""
+    jobs, out = [], out.absolute()
+    require(len(set(seeds)) == len(seeds), f"A seed is named twice: {' '.join(map(str, seeds))}.")
+    for seed in seeds:
+        check_int("seed", seed, 0)
+        own = [*words, "--seed", str(seed), "--threads", "1", "--out", str(out)]
+        experiment = parse(own).experiment
+        folder = out / f"{experiment.name}-{seed}"
+        resume = ("train", "--resume", str(folder), "--quiet")
+        start = ("train", *own, "--quiet")
+        name = f"{out.name}/{folder.name}"
+        jobs.append(Job(name=name, folder=folder, start=start, resume=resume))
+    return jobs
+
+
+def parse(words: Sequence[str]) -> TrainConfig:
+    """Read the words behind `jostle train`; wrong flags are an error, not the end."""
+    try:
+        return parse_words(list(words))
+    except SystemExit:
+        raise BadValueError(f"Some flags are wrong: jostle train {' '.join(words)}") from None
+
+
+def flag_words(flag: str, value: Any) -> list[str]:
+    """Words of one setting."""
+    name = f"--{flag.replace('_', '-')}"
+    if isinstance(value, bool):
+        return [name if value else f"--no-{name[2:]}"]
+    return [name, *map(str, value if isinstance(value, list | tuple) else [value])]
+
+
+def label(setting: Mapping[str, Any]) -> str:
+    """Name of the folder of a setting."""
+    text = ",".join(f"{flag}={value}".replace(" ", "") for flag, value in setting.items())
+    check_folder_name("The name of a setting", text)
+    return text
+
+
+def unfinished(jobs: Sequence[Job]) -> list[Job]:
+    """Jobs whose training is not done."""
+    return [job for job in jobs if not RunDir(job.folder).final.is_file()]
+
+
+def results_table(jobs: Sequence[Job]) -> str:
+    """Success of the last evaluation by setting, over seeds; trials without one are counted."""
+    groups: dict[Path, list[float | None]] = {}
+    for job in jobs:
+        rows = [row for row in RunDir(job.folder).rows() if "success" in row]
+        groups.setdefault(job.folder.parent, []).append(rows[-1]["success"] if rows else None)
+    lines = []
+    for folder, values in groups.items():
+        known = [value for value in values if value is not None]
+        seeds = f"{len(known)}" if len(known) == len(values) else f"{len(known)} of {len(values)}"
+        cells = ["", ""]
+        if known:
+            mean, low, high = mean_interval(known)
+            interval = f" [{max(low, 0):.3f}, {min(high, 1):.3f}]" if len(known) > 1 else ""
+            cells = [f"{mean:.3f}{interval}", " ".join(f"{value:.3f}" for value in known)]
+        lines.append((folder.name, seeds, *cells))
+    header = ("setting", "seeds", "success [95 % interval over seeds]", "of each seed")
+    return markdown_table(header, lines)
