@@ -212,7 +212,7 @@ TABLES: dict[str, tuple[tuple[str, Callable[[Any], str]], ...]] = {
 
 
 def write(out: Path, rows: list[dict[str, Any]], command: str) -> None:
-    out.with_suffix(".json").write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+    out.with_suffix(".json").write_text(json.dumps({"scenes": rows}, indent=1) + "\n")
     text = f"# The image reward\n\nMade by `{command}`.\n\n{NOTES}\n"
     for title, columns in TABLES.items():
         text += f"\n## {title}\n\n| scene | {' | '.join(name for name, _ in columns)} |\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jostle.cli.bars import set_quiet
 from jostle.core.log_keys import explain_key
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.runs.run_dir import RunDir
@@ -64,3 +65,10 @@ def make_env():
     yield make
     for env in envs:
         env.close()
+
+
+@pytest.fixture(autouse=True)
+def progress_is_shown():
+    """Undo --quiet of commands that ran in this process."""
+    yield
+    set_quiet(False)

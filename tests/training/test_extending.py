@@ -162,7 +162,7 @@ def test_an_agent_from_outside_is_loaded_by_its_run_and_acts(tmp_path, make_env)
     policy = load_policy(str(tmp_path / "run/checkpoints/final.safetensors"), env)
     actions = policy.act(observation)
     assert actions.shape == (3, 3)
-    expected = trainer.components.agent.act(*policy._entities(observation))
+    expected = trainer.components.agent.act(*policy.observe(observation))
     np.testing.assert_array_equal(actions, expected)
     with pytest.raises(BadValueError, match="LinearAgent has no attention"):
         policy.attention(observation)
