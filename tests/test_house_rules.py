@@ -163,7 +163,11 @@ def test_training_commands_of_the_guides_are_understood():
 
     guides = [page for page in PAGES if page.parent.name in ("start", "tutorials", "howto")]
     commands = [
-        line.replace("$seed", "1").replace('"$SEED"', "1").replace("--quiet", "").split()
+        re.sub(r"--seeds( \d+)+( --jobs \d+)?", "", line)
+        .replace("$seed", "1")
+        .replace('"$SEED"', "1")
+        .replace("--quiet", "")
+        .split()
         for page in (ROOT / "README.md", *guides)
         for line in re.findall(r"^ *(?:\w+=\d )?jostle train ([^\n#&]*)", page.read_text(), re.M)
     ]
