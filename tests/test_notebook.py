@@ -12,6 +12,7 @@ pytest.importorskip("ipykernel")
 pytest.importorskip("torch")
 pytest.importorskip("PIL")
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = ROOT / "docs/tutorials/notebook.ipynb"
 

@@ -41,7 +41,7 @@ def test_bfloat16_learns_nearly_the_same_and_leaves_weights_in_full_precision():
     full, rounded = (logs[name]["q_mean"].float() for name in ("full", "bf16"))
     assert full != rounded
     torch.testing.assert_close(full, rounded, atol=0.05, rtol=0.05)
-    with pytest.raises(ValueError, match="'bf16'"):
+    with pytest.raises(ValueError, match="bf16, not 'half'"):
         make_agent(precision="half")
 
 
