@@ -120,6 +120,7 @@ def main() -> None:
     }
     print({key: value for key, value in result.items() if key != "rows"})
     if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
         write_json(options.out / "playground.json", result)
 
 

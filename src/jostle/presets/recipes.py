@@ -29,6 +29,10 @@ RECIPES = {
     "three-cubes-pixels-dagger-colors": (
         "three-cubes --obs pixels --colors random --from three-cubes-pixels-dagger"
     ),
+    "cubes-pixels-dagger-colors": (
+        "cubes --obs pixels --colors random --teacher three-cubes-state-td3-long --num-envs 48 "
+        "--env-steps 216000 --lr-decay-fraction 0.6"
+    ),
     "mixed-goals-pixels-dagger-colors": (
         "mixed-goals --obs pixels --colors random --from three-cubes-pixels-dagger-colors"
     ),
