@@ -19,7 +19,8 @@ def digest(weights: Path) -> str:
 
 def cache_key(row: dict[str, Any]) -> tuple[Any, ...]:
     """Key under which a row is cached: rows with equal keys are the same measurement."""
-    return tuple(row[name] for name in _KEY)
+    values = (row[name] for name in _KEY)
+    return tuple(tuple(value) if type(value) is list else value for value in values)
 
 
 def read_scores(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
