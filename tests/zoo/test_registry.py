@@ -48,7 +48,7 @@ def test_agents_load_and_act(name):
     assert make_policy(agent, env).act(observation).shape == (2, 3)
 
 
-QUICK = ("one-cube-pixels-dagger", "push-t-pixels-dagger", "adjacent-goals-pixels-td3-privileged")
+QUICK = ("one-cube-pixels-dagger", "cubes-pixels-dagger-colors")
 """Pixel agents whose cards are checked at every run; those of the others are by 'make slow'."""
 
 
