@@ -119,3 +119,10 @@ def kill_during_run(command: list[str], metrics: Path, delay: float) -> None:
     time.sleep(delay)
     process.send_signal(signal.SIGKILL)
     process.wait()
+
+
+TINY_WORDS = (
+    "one-cube --method td3 --num-envs 4 --horizon 6 --env-steps 96 --random-episodes 4 "
+    "--eval-every 2 --eval-episodes 2 --replay-size 1000 --utd-ratio 0.1"
+)
+"""Words of `jostle train` for a training of seconds."""

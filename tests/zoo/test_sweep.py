@@ -8,16 +8,12 @@ import pytest
 
 pytest.importorskip("torch")
 
+from experiments import TINY_WORDS
 from jostle.cluster.executors import LocalExecutor, in_order
 from jostle.cluster.jobs import Job
 from jostle.core.errors import BadValueError
 from jostle.runs.run_dir import RunDir
 from jostle.zoo.sweep import read_sweep, results_table, seed_jobs, unfinished
-
-TINY = (
-    "one-cube --method td3 --num-envs 4 --horizon 6 --env-steps 96 --random-episodes 4 "
-    "--eval-every 2 --eval-episodes 2 --replay-size 1000 --utd-ratio 0.1"
-)
 
 
 def job(folder, name, *words):
@@ -47,7 +43,7 @@ def test_an_executor_runs_all_jobs_and_reports_what_a_failed_one_said(tmp_path):
 
 def test_an_interrupted_executor_stops_its_jobs(tmp_path):
     ends = []
-    asked = iter([job(tmp_path, "long", "train", *TINY.split(), "--env-steps", "9999999")])
+    asked = iter([job(tmp_path, "long", "train", *TINY_WORDS.split(), "--env-steps", "9999999")])
 
     def next_job():
         following = next(asked, None)
@@ -61,10 +57,10 @@ def test_an_interrupted_executor_stops_its_jobs(tmp_path):
 
 
 def test_seeds_train_and_are_not_trained_again(tmp_path):
-    words = ["train", *TINY.split(), "--seeds", "0", "1", "--out", tmp_path / "runs"]
+    words = ["train", *TINY_WORDS.split(), "--seeds", "0", "1", "--out", tmp_path / "runs"]
     first = jostle(*words)
     assert first.returncode == 0, first.stderr
-    jobs = seed_jobs(TINY.split(), (0, 1), tmp_path / "runs")
+    jobs = seed_jobs(TINY_WORDS.split(), (0, 1), tmp_path / "runs")
     assert unfinished(jobs) == []
     assert [RunDir(each.folder).read_experiment()["seed"] for each in jobs] == [0, 1]
     assert "| runs | 2 |" in results_table(jobs)
@@ -75,7 +71,8 @@ def test_seeds_train_and_are_not_trained_again(tmp_path):
 def test_a_sweep_has_all_settings_with_all_seeds(tmp_path):
     study = write(
         tmp_path / "study.toml",
-        f'train = "{TINY}"\nseeds = [0, 1, 2]\n[settings]\nlr = [0.1, 0.2]\nbatch-size = [8, 16]\n',
+        f'train = "{TINY_WORDS}"\nseeds = [0, 1, 2]\n'
+        "[settings]\nlr = [0.1, 0.2]\nbatch-size = [8, 16]\n",
     )
     jobs = read_sweep(study).jobs(tmp_path)
     assert len({each.folder for each in jobs}) == 12
@@ -89,11 +86,11 @@ def test_wrong_studies_are_refused_by_one_sentence(tmp_path):
     for text, message in (
         ("x = 1", "no 'train'"),
         ("train = ", "not a sweep"),
-        (f'train = "{TINY}"\nseeds = [0, 0]', "named twice"),
-        (f'train = "{TINY}"\nseeds = []', "at least one seed"),
-        (f'train = "{TINY}"\n[settings]\nno-such-flag = [1]', "flags are wrong"),
-        (f'train = "{TINY}"\n[settings]\nlr = 1', "list of values"),
-        (f'train = "{TINY}"\n[asha]\ngrace = 0', "at least 1"),
+        (f'train = "{TINY_WORDS}"\nseeds = [0, 0]', "named twice"),
+        (f'train = "{TINY_WORDS}"\nseeds = []', "at least one seed"),
+        (f'train = "{TINY_WORDS}"\n[settings]\nno-such-flag = [1]', "flags are wrong"),
+        (f'train = "{TINY_WORDS}"\n[settings]\nlr = 1', "list of values"),
+        (f'train = "{TINY_WORDS}"\n[asha]\ngrace = 0', "at least 1"),
     ):
         with pytest.raises(BadValueError, match=message):
             read_sweep(write(tmp_path / "study.toml", text))
@@ -104,7 +101,7 @@ def test_a_sweep_through_tune_can_be_resumed(tmp_path):
     pytest.importorskip("ray", reason="needs the extra 'cluster': pip install 'jostle[cluster]'")
     study = write(
         tmp_path / "study.toml",
-        f'train = "{TINY}"\nseeds = [0, 1]\n[settings]\nlr = [0.001, 0.01]\n'
+        f'train = "{TINY_WORDS}"\nseeds = [0, 1]\n[settings]\nlr = [0.001, 0.01]\n'
         "[asha]\ngrace = 48\nreduction = 2\n",
     )
     words = ["sweep", study, "--out", tmp_path / "runs"]
@@ -117,7 +114,7 @@ def test_a_sweep_through_tune_can_be_resumed(tmp_path):
 def test_a_sweep_without_a_cluster_says_so(tmp_path):
     if "CI" not in os.environ:
         pytest.importorskip("ray", reason="needs the extra 'cluster'")
-    study = write(tmp_path / "study.toml", f'train = "{TINY}"')
+    study = write(tmp_path / "study.toml", f'train = "{TINY_WORDS}"')
     answer = jostle("sweep", study, "--out", tmp_path / "runs", "--ray", "127.0.0.1:9")
     assert answer.returncode == 1
     assert answer.stderr.startswith("jostle: There is no Ray cluster at 127.0.0.1:9")

@@ -29,6 +29,7 @@ COMMANDS: Catalog[str] = Catalog(
         "sweep": "Train several settings and seeds, on this machine or a cluster",
         "plot": "Plot the learning curves of runs",
         "queue": "Work through a queue of trainings",
+        "reproduce": "Train a model of the zoo again, with everything that it starts from",
         "export": "Write an agent as ONNX, or recorded episodes for Minari, LeRobot or OGBench",
         "import": "Turn an npz file of OGBench or HECRL into recorded episodes",
         "zoo": "List, show, add or tune trained models",

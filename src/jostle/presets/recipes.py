@@ -53,3 +53,28 @@ RECIPES = {
     "push-2t-pixels-dagger": "push-2t --obs pixels --from push-t-pixels-dagger",
 }
 """By name of the zoo; a card says what else was set, and for how long it was trained."""
+
+ENCODER_RECIPES: dict[str, tuple[str, ...]] = {
+    "dlp-6cubes": (
+        "collect NCubes --objects 1 6 --colors random --frames 64000 --no-truth --out {frames}",
+        "collect SmallTable --objects 1 4 --colors random --frames 9000 --no-truth --out {frames}",
+        "collect OrderedPush --colors random --frames 9000 --no-truth --out {frames}",
+        "pretrain dlp --data {frames} --num-backgrounds 3 --steps 16000 --ema-decay 0.998",
+    ),
+    "dlp-pusht": (
+        "collect PushT --objects 1 2 --frames 20000 --no-truth --out {frames}",
+        "pretrain dlp --data {frames} --steps 4000 --ema-decay 0.998",
+    ),
+    "slots-6cubes": (
+        "collect NCubes --objects 1 6 --colors random --frames 64000 --no-truth --out {frames}",
+        "collect SmallTable --objects 1 4 --colors random --frames 9000 --no-truth --out {frames}",
+        "collect OrderedPush --colors random --frames 9000 --no-truth --out {frames}",
+        "pretrain slots --data {frames} --scenes 32000 --steps 9000 --ema-decay 0.998 "
+        "--precision bf16",
+    ),
+    "vae-123cubes": (
+        "collect NCubes --objects 1 3 --frames 36000 --no-truth --out {frames}",
+        "pretrain vae --data {frames} --steps 7000 --ema-decay 0.998 --precision bf16",
+    ),
+}
+"""Words of `jostle` that made the encoders; the last trains, those before collect its frames."""
