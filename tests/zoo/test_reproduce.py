@@ -80,7 +80,10 @@ def test_two_stages_are_trained_one_from_the_other_and_not_again(tmp_path, monke
 
 
 def test_a_failed_stage_is_named_and_what_needs_it_is_not_started(tmp_path, monkeypatch, capsys):
-    recipes = {"first": f"{TINY_WORDS} --random-episodes 400", "second": f"{TINY_WORDS} --from first"}
+    recipes = {
+        "first": f"{TINY_WORDS} --random-episodes 400",
+        "second": f"{TINY_WORDS} --from first",
+    }
     monkeypatch.setattr(reproduce, "RECIPES", recipes)
     assert command.run(["second", "--out", str(tmp_path / "runs"), "--episodes", "0"]) == 1
     output = capsys.readouterr().out

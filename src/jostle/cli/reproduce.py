@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import tyro
 
 from jostle.cli.bars import print_progress, progress_bar
-from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar
 from jostle.core.checks import check_int, check_output
 from jostle.core.extras import require_packages
 from jostle.core.files import write_text
@@ -139,6 +138,7 @@ def _bar_of(stages: Sequence[Any]) -> Iterator[None]:
 
 def _compare(name: str, folder: Path, config: ReproduceConfig) -> None:
     """Evaluate the new agent on the episodes of the zoo's, and write both beside each other."""
+    from jostle.cli.eval_jobs import EvalJob, evaluate_with_bar  # MuJoCo, which help does without
     from jostle.evaluation.scores import read_scores
     from jostle.zoo.agents import own_task
     from jostle.zoo.registry import find_entry
@@ -146,7 +146,8 @@ def _compare(name: str, folder: Path, config: ReproduceConfig) -> None:
     stored = list(read_scores(find_entry(name).weights.with_suffix(".json")).values())[:1]
     task = own_task(name)
     assert task is not None
-    asked = stored[0] if stored else {"requested_objects": task[1], "colors": "fixed"}
+    asked: dict[str, Any] = {"requested_objects": task[1], "colors": "fixed"}
+    asked |= stored[0] if stored else {}
     objects, colors = asked["requested_objects"], asked["colors"]
     job = EvalJob(
         agent=str(folder),

@@ -9,7 +9,6 @@ from pathlib import Path
 from jostle.cluster.jobs import Job
 from jostle.core.catalog import Catalog
 from jostle.core.checks import check_int
-from jostle.encoders.catalog import ENCODERS
 from jostle.presets.recipes import ENCODER_RECIPES, RECIPES
 from jostle.pretraining.config import preset
 from jostle.runs.run_dir import RunDir
@@ -20,6 +19,9 @@ from jostle.zoo.sweep import parse
 
 _NAMES_MODELS = ("--from", "--teacher", "--critics-from", "--encoder")
 """Flags whose values can be models of the zoo."""
+
+Recipes = Catalog[str | tuple[str, ...]]
+"""Words of one training, or for encoders of several commands, by the model's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +72,7 @@ def plan(name: str, out: Path, seed: int = 0, with_encoders: bool = False) -> li
     """
     check_int("seed", seed, 0)
     stages: dict[str, Stage] = {}
-    recipes = Catalog("recipe", {**RECIPES, **ENCODER_RECIPES})
+    recipes: Recipes = Catalog("recipe", {**RECIPES, **ENCODER_RECIPES})
     _add(recipes, resolve_name(name), out.absolute(), seed, with_encoders, stages)
     return list(stages.values())
 
@@ -98,7 +100,7 @@ def minutes_of_the_zoo(names: Collection[str]) -> float:
 
 
 def _add(
-    recipes: Catalog[str | tuple[str, ...]],
+    recipes: Recipes,
     name: str,
     out: Path,
     seed: int,
@@ -180,4 +182,4 @@ def _pretraining_steps(words: Sequence[str]) -> int:
     """Steps of an encoder's training: the flag, or the preset's."""
     if "--steps" in words:
         return int(words[words.index("--steps") + 1])
-    return preset(ENCODERS[words[1]], "lite").steps
+    return preset(words[1], "lite").steps
