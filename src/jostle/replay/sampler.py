@@ -70,7 +70,7 @@ class HindsightSampler:
             goals.entities.values[rows] = relabeled.entities.values
             goals.entities.visible[rows] = relabeled.entities.visible
             goals.coordinates[rows] = relabeled.coordinates
-            if goals.ties is not None:
+            if goals.ties is not None and relabeled.ties is not None:
                 goals.ties[rows] = relabeled.ties
 
         # Rewards, and the states on both ends

@@ -95,7 +95,7 @@ class TransitionRewards:
 
     def _per_object(
         self, episodes: Episodes, episode: Index, step: Index, goals: Goals
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    ) -> tuple[NDArray[np.float32], NDArray[Any]]:
         """Rewards of the objects, or of goal particles, and which of them count, (B, N) each."""
         rewards = self._spec.reward.per_object(*self._seen(episodes, episode, step, goals))
         if rewards is None:
