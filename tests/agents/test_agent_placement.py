@@ -50,6 +50,9 @@ CASES = {
     "td3, mlp": (MLP_NET, EVERYTHING, STATE_SPEC),
     "td3, smorl": (SMORL_NET, EVERYTHING, spec(STATE, 1, 4, 1)),
     "td3 from pixels": (replace(FAST_NET, table_xy=True), EVERYTHING, PIXEL_SPEC),
+    "td3 from pixels, values per goal particle": (
+        replace(FAST_NET, table_xy=True, values="per-entity"), EVERYTHING, PIXEL_SPEC,
+    ),
     "td3-privileged": (
         replace(FAST_NET, table_xy=True), EVERYTHING, replace(PIXEL_SPEC, critic=STATE_SPEC),
     ),
@@ -79,7 +82,8 @@ def make_batch(seen, per_object=False):
     """A batch on the CPU, as the sampler makes it."""
     actor = transition(seen)
     critic = actor if seen.critic is None else transition(seen.critic)
-    objects = (seen.critic or seen).goal[1]
+    views, objects, _ = (seen.critic or seen).goal
+    objects *= views
     numbers = torch.zeros(BATCH, objects) if per_object else torch.zeros(BATCH)
     present = torch.ones(BATCH, objects, dtype=torch.bool) if per_object else None
     potential = Potential(numbers, numbers)

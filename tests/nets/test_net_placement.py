@@ -41,11 +41,14 @@ CASES = {
     "eit, fast, state": (eit, FAST_NET, 1, 4),
     "eit, fast, particles": (eit, FAST_NET, 2, 24),
     "eit, table, particles": (eit, replace(FAST_NET, table_xy=True, embed_mlp=(8,)), 2, 24),
+    "eit, values of goal particles": (
+        eit, replace(FAST_NET, table_xy=True, values="per-entity"), 2, 24,
+    ),
     "eit, positioned action": (eit, replace(FAST_NET, action_token_position=True), 1, 4),
     "eit, appended action": (eit, replace(FAST_NET, action_entity=False), 1, 4),
     "smorl": (smorl, SMORL_NET, 2, 4),
     "mlp": (mlp, MLP_NET, 1, 4),
-}
+}  # fmt: skip
 
 
 def entities(views: int, count: int) -> Entities:
@@ -67,7 +70,8 @@ def test_a_training_step_runs_on_another_device(case):
         action = actor(state, goal)
         value = critic(state, goal, action)
         assert action.shape == (BATCH, 3)
-        assert value.shape == (2, BATCH)
+        assert value.shape == (2, BATCH, views * count)[: value.dim()]
+        assert value.dim() == 2 + (net.values == "per-entity")
         assert action.device == value.device == DEVICE
         value.square().mean().backward()
         assert all(w.grad is not None and w.grad.device == DEVICE for w in actor.parameters())

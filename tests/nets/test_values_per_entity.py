@@ -6,13 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from jostle.core.entities import (  # noqa: E402
-    FEATURES,
-    OBJECT_ID,
-    POSITION,
-    Entities,
-    EntityLayout,
-)
+from jostle.core.entities import OBJECT_ID, POSITION, Entities, EntityLayout  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.nets.config import FAST_NET, MLP_NET, NetConfig  # noqa: E402
 from jostle.nets.eit import EITCritic  # noqa: E402
@@ -109,11 +103,3 @@ def test_every_parameter_learns():
 def test_networks_without_a_token_per_object_are_refused(change, message):
     with pytest.raises(BadValueError, match=message):
         replace(replace(MLP_NET, arch="eit", values="per-entity"), **change)
-
-
-@pytest.mark.parametrize(
-    ("layout", "views"), [(EntityLayout(((POSITION, 2), (FEATURES, 4))), 1), (LAYOUT, 2)]
-)
-def test_particles_are_refused(layout, views):
-    with pytest.raises(BadValueError, match="td3-privileged"):
-        EITCritic(NET, layout, views, 3)

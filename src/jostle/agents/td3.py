@@ -279,12 +279,13 @@ def td_target(batch: Batch, next_q: Tensor, q_min: float) -> Tensor:
 def mean_over_objects(values: Tensor, present: Tensor | None) -> Tensor:
     """The value of a set: the mean (..., B) over its objects (..., B, N) that are present.
 
-    Without `present`, values are of whole sets, and stay as they are.
+    `present` may also be weights that add up to the number of objects, as those of goal particles;
+    a set without any has the value 0. Without it, values are of whole sets and stay as they are.
     """
     if present is None:
         return values
     weight = present.to(values.dtype)
-    return (values * weight).sum(-1) / weight.sum(-1)
+    return (values * weight).sum(-1) / weight.sum(-1).clamp(min=1)
 
 
 def _flat_states(trajectory: Trajectory) -> Entities:

@@ -35,7 +35,8 @@ class NetConfig:
     """Architecture of the critics: the actor's, or an unstructured MLP, which is cheaper."""
     values: Literal["pooled", "per-entity"] = "pooled"
     """What critics output: one value of the whole set, pooled by attention (the paper), or a value
-    per object, read at its own token, whose mean is the value of the set."""
+    per object, read at its own token, whose mean is the value of the set; from particles, a value
+    per goal particle, whose token is the query of the pooling."""
     num_layers: int = 1
     """How often self-, cross- and self-attention are repeated."""
     relative_positions: int = 0

@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from jostle.core.entities import OBJECT_ID, POSITION, Entities, EntityLayout
+from jostle.core.entities import FEATURES, OBJECT_ID, POSITION, Entities, EntityLayout
 from jostle.core.errors import require
 from jostle.nets import kernels
 from jostle.nets.config import NetConfig
@@ -17,7 +17,7 @@ from jostle.nets.kernels.packing import in_buckets
 from jostle.nets.layers import MLP
 from jostle.nets.relative_positions import XY
 from jostle.nets.token_set import TokenSet
-from jostle.nets.trunk import Trunk
+from jostle.nets.trunk import Pooling, Trunk
 
 _AUX_HIDDEN = 128
 """Hidden layer of the auxiliary head."""
@@ -53,7 +53,11 @@ class EITActor(nn.Module):
 
 
 class EITCritic(nn.Module):
-    """Entities, goals and an action to C independent values, of the set or of every object."""
+    """Entities, goals and an action to C independent values: of the set, or of its parts.
+
+    The parts of true state are objects; those of particles are the particles of the goal, which
+    stay the same in a transition, while particles of a state have no order from step to step.
+    """
 
     def __init__(
         self, config: NetConfig, layout: EntityLayout, views: int, actions: int, ensemble: int = 2
@@ -61,12 +65,14 @@ class EITCritic(nn.Module):
         """Evaluate actions of `actions` numbers with `ensemble` independent networks."""
         super().__init__()
         self.per_entity = config.values == "per-entity"
+        self.of_goals = self.per_entity and POSITION in layout and FEATURES in layout
         require(
-            not self.per_entity or (views == 1 and OBJECT_ID in layout),
-            "values 'per-entity' need entities that are objects: critics of true state. Use "
-            "--values pooled, or --method td3-privileged.",
+            not self.per_entity or self.of_goals or (views == 1 and OBJECT_ID in layout),
+            "values 'per-entity' need entities that are objects of true state, or particles of "
+            "images. Use --values pooled, or --method td3-privileged.",
         )
-        self.trunk = Trunk(config, layout, views, ensemble, pooling=not self.per_entity)
+        pooling: Pooling = "none" if self.per_entity else "learned"
+        self.trunk = Trunk(config, layout, views, ensemble, "goals" if self.of_goals else pooling)
         self.action_entity = config.action_entity
         require(
             not config.action_token_position or views == 1,
@@ -77,14 +83,18 @@ class EITCritic(nn.Module):
         self.head = MLP((2 * config.embed_dim, *config.head_hidden, 1), ensemble)
 
     def forward(self, state: Entities, goal: Entities, action: Tensor) -> Tensor:
-        """Evaluate actions (B, A): values (C, B), or (C, B, N) of the objects, 0 for padding."""
+        """Evaluate actions (B, A): values (C, B), or (C, B, N) of the objects, 0 for padding.
+
+        Goal particles count through all views, as objects do: N is V * K.
+        """
         token = self.embed_action(action[None, :, None])  # (C, B, 1, E)
         if self.per_entity:
             position = self._next_gripper_xy(state, action)
             inputs = TokenSet.of(state), TokenSet.of(goal), token, position
-            if kernels.enabled(state.values):
-                return in_buckets(partial(self._of_objects, state.shape[1] - 1), *inputs)
-            return self._of_objects(state.shape[1] - 1, *inputs)
+            read = partial(self._of_objects, state.shape[1] - 1)
+            if self.of_goals:
+                read = partial(self._of_goals, inputs[1].values.shape[1])
+            return in_buckets(read, *inputs) if kernels.enabled(state.values) else read(*inputs)
         if self.action_entity:
             position = self._next_gripper_xy(state, action)
             pooled = self.trunk(state, goal, token, position)  # (C, B, 2E)
@@ -106,7 +116,23 @@ class EITCritic(nn.Module):
         objects = tokens[:, :, 2:]  # after the action and the gripper
         action = tokens[:, :, :1].expand_as(objects)
         values = self.head(torch.cat((objects, action), dim=-1))[..., 0]  # (C, B, S)
-        return _in_order(values, state, count)
+        return _in_order(values, state, count, first=1)
+
+    def _of_goals(
+        self,
+        count: int,
+        state: TokenSet,
+        goal: TokenSet,
+        action_token: Tensor,
+        action_position: Tensor | None,
+    ) -> Tensor:
+        """Values (C, B, count), each read by a goal particle and by the action's token."""
+        del action_position
+        tokens, _ = self.trunk.at_goals(state, goal, action_token)
+        goals = tokens[:, :, 1:]  # (C, B, G, E)
+        action = tokens[:, :, :1].expand_as(goals)
+        values = self.head(torch.cat((goals, action), dim=-1))[..., 0]  # (C, B, G)
+        return _in_order(values, goal, count)
 
     def _next_gripper_xy(self, state: Entities, action: Tensor) -> Tensor | None:
         """About where the gripper, the first entity of true state, is after an action, (B, 1, 2).
@@ -125,7 +151,13 @@ class EITValue(nn.Module):
         """Read values as the critics of the same configuration do."""
         super().__init__()
         self.per_entity = config.values == "per-entity"
-        self.trunk = Trunk(config, layout, views, ensemble=1, pooling=not self.per_entity)
+        require(
+            not self.per_entity or OBJECT_ID in layout,
+            "State values 'per-entity' need entities that are objects: true state. Use --values "
+            "pooled, or --method iql-privileged.",
+        )
+        pooling: Pooling = "none" if self.per_entity else "learned"
+        self.trunk = Trunk(config, layout, views, 1, pooling)
         inputs = config.embed_dim * (1 + self.per_entity)
         self.head = MLP((inputs, *config.head_hidden, 1))
 
@@ -154,13 +186,13 @@ class EITValue(nn.Module):
         objects = tokens[:, :, 1:]
         gripper = tokens[:, :, :1].expand_as(objects)
         values = self.head(torch.cat((objects, gripper), dim=-1))[..., 0]  # (1, B, S)
-        return _in_order(values, state, count)
+        return _in_order(values, state, count, first=1)
 
 
-def _in_order(values: Tensor, state: TokenSet, count: int) -> Tensor:
-    """Values (C, B, S) of packed objects in the order of all `count` objects; 0 for padding."""
-    values = values * state.visible[:, 1:].to(values.dtype)
-    if state.source is None:
+def _in_order(values: Tensor, tokens: TokenSet, count: int, first: int = 0) -> Tensor:
+    """Values (C, B, S) of packed tokens from `first` on in the order of all `count`; 0: padding."""
+    values = values * tokens.visible[:, first:].to(values.dtype)
+    if tokens.source is None:
         return values
-    slots = (state.source[:, 1:] - 1).expand_as(values)
+    slots = (tokens.source[:, first:] - first).expand_as(values)
     return values.new_zeros(*values.shape[:2], count).scatter(2, slots, values)

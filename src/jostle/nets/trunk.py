@@ -4,6 +4,8 @@ Entities and goals are embedded. Entities attend to each other, to the goals, an
 again. A learned query pools them.
 """
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
@@ -20,6 +22,9 @@ from jostle.nets.relative_positions import (
     rel_pos_dim,
 )
 from jostle.nets.token_set import TokenSet
+
+Pooling = Literal["learned", "goals", "none"]
+"""What pools the entities of a state, if anything: a learned query, or every entity of the goal."""
 
 
 class Embedding(Linear):
@@ -46,9 +51,9 @@ class Trunk(nn.Module):
         layout: EntityLayout,
         views: int,
         ensemble: int,
-        pooling: bool = True,
+        pooling: Pooling = "learned",
     ) -> None:
-        """Read entities with these columns from `views` views; `pooling` adds the pooling block."""
+        """Read entities with these columns from `views` views."""
         super().__init__()
         embed_dim = config.embed_dim
         self.goal_conditioning = config.goal_conditioning
@@ -73,19 +78,22 @@ class Trunk(nn.Module):
         )
 
         # Pooling
-        if pooling:
+        if pooling == "learned":
             self.pool = Block(config, True, ensemble)
             self.query = nn.Parameter(0.02 * torch.randn(ensemble, 1, embed_dim))
+        elif pooling == "goals":
+            self.pool = Block(config, True, ensemble, rel_dim)
         self.norm = LayerNorm(embed_dim, ensemble)
         self.project = Linear(embed_dim, embed_dim, ensemble)
         if config.tied_qk_init > 0:
-            self._tie_queries_and_keys(config.tied_qk_init)
+            matching = [*self.blocks, *([self.pool] if pooling == "goals" else [])]
+            self._tie_queries_and_keys(matching, config.tied_qk_init)
 
     @torch.no_grad()
-    def _tie_queries_and_keys(self, sharpness: float) -> None:
+    def _tie_queries_and_keys(self, blocks: list[nn.Module], sharpness: float) -> None:
         """Start with attention between entities and goals that are alike, such as equal ids."""
         self.embed_goal.load_state_dict(self.embed_state.state_dict())
-        for block in self.blocks:
+        for block in blocks:
             if isinstance(block, Block) and block.norm_context is not None:
                 block.attention.query.weight.mul_(sharpness)
                 block.attention.key.weight.copy_(block.attention.query.weight)
@@ -126,6 +134,18 @@ class Trunk(nn.Module):
             query = torch.cat((query, x[:, :, :1]), dim=2)  # (C, B, 2, E)
         pooled, weights = self.pool(query, x, visible)
         return self.project(self.norm(pooled)).flatten(2), weights
+
+    def at_goals(
+        self, state: TokenSet, goal: TokenSet, action_token: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """Features (C, B, 1 + G, E) pooled by the action token and by every goal entity.
+
+        Also the weights (C, B, h, 1 + G, 1 + S) of the pooling; some kernels have none.
+        """
+        x, visible = self.tokens(state, goal, action_token)
+        query = torch.cat((x[:, :, :1], self.embed(goal, self.embed_goal)), dim=2)
+        pooled, weights = self.pool(query, x, visible, self._around_goals(state, goal))
+        return self.project(self.norm(pooled)), weights
 
     def tokens(
         self,
@@ -189,6 +209,20 @@ class Trunk(nn.Module):
             to_state = [kind.with_unplaced_token(in_context=True) for kind in to_state]
             to_goal = [kind.with_unplaced_token(in_context=False) for kind in to_goal]
         return tuple(to_state), tuple(to_goal)
+
+    def _around_goals(self, state: TokenSet, goal: TokenSet) -> Relative:
+        """Positions of entities relative to goals; an action token is first in both."""
+        if self.position is None:
+            return ()
+        columns = [(self.position, _same_view(goal, state))]
+        if self.table_xy is not None:
+            columns.append((self.table_xy, None))
+        return tuple(
+            RelativePositions.between(
+                goal.values[..., xy], state.values[..., xy], self.bands, mask
+            ).with_unplaced_token(in_context=True)
+            for xy, mask in columns
+        )
 
 
 def _same_view(query: TokenSet, context: TokenSet) -> Tensor | None:

@@ -25,8 +25,9 @@ class Axes:
     arch: Literal["eit", "smorl", "mlp"] = "eit"
     """Networks: Entity Interaction Transformer, SMORL's attention, or unstructured."""
     values: Literal["pooled", "per-entity"] | None = None
-    """Critics: one value of the whole set (the paper), or one per object; by default per-entity
-    wherever critics see the true state, but for --finetune and --size paper."""
+    """Critics: one value of the whole set (the paper), or one per object, from images one per goal
+    particle; by default per-entity wherever critics see the true state, but for --finetune and
+    --size paper."""
     encoder: str = ""
     """Encoder of a pixel agent: a name of the zoo, a run or a file; the task's own by default."""
     views: Literal[1, 2] = 2
@@ -93,10 +94,10 @@ class Axes:
 
     @property
     def from_scratch(self) -> bool:
-        """Whether TD3 starts without weights or demonstrations, with critics of true state."""
+        """Whether TD3 starts without weights or demonstrations, from images per entity only."""
         state = self.method == "td3" and not self.pixels
-        privileged = self.method == "td3-privileged" and self.per_entity
-        return (state or privileged) and self.size == "fast" and not self.finetune
+        images = self.method in ("td3", "td3-privileged") and self.pixels and self.per_entity
+        return (state or images) and self.size == "fast" and not self.finetune
 
     @property
     def offline(self) -> bool:
@@ -126,9 +127,9 @@ class Axes:
             "The paper pools its entities: --size paper does not go with --values per-entity.",
         )
         require(
-            self._critics_see_state,
-            f"--values per-entity needs critics that see true state, not --method {self.method} "
-            f"with --obs {self.obs}. Use --method td3-privileged from images, td3 from true state.",
+            self._critics_see_state or self.method == "td3",
+            "--values per-entity needs critics of TD3, or critics that see true state, not "
+            f"--method {self.method} with --obs {self.obs}. Use --method td3 or td3-privileged.",
         )
 
     def suffix(self) -> str:

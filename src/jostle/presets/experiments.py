@@ -193,7 +193,7 @@ def _pixels(choice: _Choice, axes: Axes, state: Experiment) -> Experiment:
             td3=replace(experiment.td3, batch_size=128),
             training=replace(experiment.training, shuffle_object_ids=False, utd_ratio=utd_ratio),
         )
-    if axes.finetune or axes.offline:
+    if axes.finetune or axes.offline or axes.from_scratch:
         return experiment
     return _pixels_td3(choice, experiment)
 

@@ -31,7 +31,10 @@ def from_scratch(axes: Axes, task: Task, experiment: Experiment) -> Experiment:
             experiment.td3, potential_baseline=True, self_imitation_weight=2.0,
             batch_size=192 if pixels else 256, lr=3e-4 if pixels else experiment.td3.lr,
         ),
-        explore=replace(experiment.explore, reach_avoid_edge=True),
+        explore=replace(
+            experiment.explore, reach_avoid_edge=True,
+            reach_from="particles" if pixels and axes.method == "td3" else "truth",
+        ),
         hindsight=replace(
             experiment.hindsight, skip_fallen_goals=task.goal_type == "position",
             goal_render_every=5 if pixels else 0,

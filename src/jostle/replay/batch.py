@@ -40,13 +40,17 @@ class Batch(NamedTuple):
     """What the critics observe: the same, or true state for privileged critics."""
     action: Tensor
     reward: Tensor
-    """Discounted sum of the rewards on the way to the next state, (B,), or (B, N) per object."""
+    """Discounted sum of the rewards on the way to the next state, (B,), or (B, N) per object.
+
+    From particles, N counts the goal particles of all views."""
     discount: Tensor
     """Factor on the value of the next state, (B,)."""
     potential: Potential | None = None
     """Values of leaving everything as it is, for a potential baseline."""
     present: Tensor | None = None
-    """Which objects have a reward of their own, (B, N); None: one reward for all, (B,)."""
+    """Which objects have a reward of their own, (B, N) bool, or how much the reward of each goal
+    particle counts, (B, N) float: particles of one object share a weight of 1, others have 0. None:
+    one reward for all, (B,)."""
 
     def to(self, device: "torch.device") -> "Batch":
         """Move to a device by one copy; nothing is copied on the same one."""

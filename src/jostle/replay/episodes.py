@@ -35,6 +35,11 @@ class Episodes:
     """What privileged critics observed: true state."""
     rendered_goals: Entities | None = None
     """Entities of images with the arm retracted, taken at equal intervals, (E, M, V, K, D)."""
+    goal_ties: NDArray[np.int8] | None = None
+    """Which object each goal particle lies on, -1: none, (E, V, K); for rewards alone."""
+    hindsight_ties: NDArray[np.int8] | None = None
+    """The same of what hindsight makes goals of: rendered goals (E, M, V, K) if there are any, else
+    states (E, T+1, V, K)."""
     state_obs: NDArray[np.float32] | None = None
     """True state as the environment gives it, for teachers asked again, (E, T+1, 1+N, F)."""
     color_ids: NDArray[np.int64] | None = None

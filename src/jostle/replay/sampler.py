@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from jostle.core.checkpoint import pack_rng, unpack_rng
@@ -61,6 +62,7 @@ class HindsightSampler:
         goals = Goals(
             episodes.actor.goal.map(lambda values: values.take(episode, 0)),  # copies
             episodes.desired.take(episode, 0),
+            None if episodes.goal_ties is None else episodes.goal_ties.take(episode, 0),
         )
         goal_steps = step[:0]
         if len(last):
@@ -68,6 +70,8 @@ class HindsightSampler:
             goals.entities.values[rows] = relabeled.entities.values
             goals.entities.visible[rows] = relabeled.entities.visible
             goals.coordinates[rows] = relabeled.coordinates
+            if goals.ties is not None and relabeled.ties is not None:
+                goals.ties[rows] = relabeled.ties
 
         # Rewards, and the states on both ends
         reward, ahead = self._rewards.n_step(episodes, episode, step, goals)
@@ -133,7 +137,8 @@ class HindsightSampler:
             image = future_render(step, every, last // every, self.rng)
             entities = gather_entities(episodes.rendered_goals, episode, image)
             goal_step = (image + 1) * every
-            return Goals(entities, gather_steps(episodes.achieved, episode, goal_step)), goal_step
+            achieved = gather_steps(episodes.achieved, episode, goal_step)
+            return Goals(entities, achieved, _ties(episodes, episode, image)), goal_step
         spec = self._goal_spec
         if spec.whole_sets or (self._config.strategy == "future" and not spec.shared):
             goal_step = future(step, last, self.rng)  # (B,), one for all objects
@@ -142,7 +147,8 @@ class HindsightSampler:
             entities = Entities(
                 states.values[:, :, objects] * spec.columns, states.visible[:, :, objects]
             )
-            return Goals(entities, gather_steps(episodes.achieved, episode, goal_step)), goal_step
+            achieved = gather_steps(episodes.achieved, episode, goal_step)
+            return Goals(entities, achieved, _ties(episodes, episode, goal_step)), goal_step
         return self._relabel_objects(episodes, episode, step, last)
 
     def _relabel_objects(
@@ -197,3 +203,9 @@ def _transition(
     """Both ends of transitions as one observer saw them."""
     state, next_state = (gather_entities(seen.states, episode, end).to_torch() for end in ends)
     return GoalTransition(state, goals.to_torch(), next_state)
+
+
+def _ties(episodes: Episodes, episode: Index, index: Index) -> NDArray[np.int8] | None:
+    """Objects (B, V, K) that the particles of later images lie on, if they are known."""
+    ties = episodes.hindsight_ties
+    return None if ties is None else gather_steps(ties, episode, index)

@@ -36,6 +36,8 @@ class Goals(NamedTuple):
     entities: Entities
     coordinates: NDArray[np.float32]
     """(B, N, w)."""
+    ties: NDArray[np.int8] | None = None
+    """Which object each goal particle lies on, -1: none, (B, V, K), if they have values."""
 
 
 class TransitionRewards:
@@ -75,7 +77,10 @@ class TransitionRewards:
     def present(
         self, episodes: Episodes, episode: Index, step: Index, goals: Goals
     ) -> Tensor | None:
-        """Which objects have a reward of their own, (B, N); None with one reward for all."""
+        """Which objects have a reward of their own, (B, N); None with one reward for all.
+
+        With a reward per goal particle, how much each counts, (B, V * K).
+        """
         if not self._spec.per_object:
             return None
         return torch.from_numpy(self._per_object(episodes, episode, step, goals)[1])
@@ -90,15 +95,15 @@ class TransitionRewards:
 
     def _per_object(
         self, episodes: Episodes, episode: Index, step: Index, goals: Goals
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Rewards of the objects and which of them count, (B, N) each."""
+    ) -> tuple[NDArray[np.float32], NDArray[Any]]:
+        """Rewards of the objects, or of goal particles, and which of them count, (B, N) each."""
         rewards = self._spec.reward.per_object(*self._seen(episodes, episode, step, goals))
         if rewards is None:
             raise BadValueError(
                 "Values per entity need a reward per object, and this reward has one number only. "
                 "Train with --values pooled."
             )
-        return rewards
+        return rewards if goals.ties is None else per_particle(rewards[0], goals.ties)
 
     def _seen(
         self, episodes: Episodes, episode: Index, step: Index, goals: Goals
@@ -107,3 +112,23 @@ class TransitionRewards:
         if self._spec.reward.reads == "coordinates":
             return gather_steps(episodes.achieved, episode, step), goals.coordinates
         return gather_entities(episodes.actor.states, episode, step), goals.entities
+
+
+def per_particle(
+    rewards: NDArray[np.float32], ties: NDArray[np.int8]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Rewards of goal particles by those of their objects, and how much each counts, (B, V*K) each.
+
+    Particles of one object, in all views, share a weight of 1: the weighted mean is the mean over
+    the objects that have particles.
+
+    Args:
+        rewards: Of the objects, (B, N).
+        ties: Which object each goal particle lies on, -1: none, (B, V, K).
+    """
+    object_of = ties.reshape(len(ties), -1).astype(np.int64)  # (B, V*K)
+    tied = object_of >= 0
+    same = (object_of[:, :, None] == object_of[:, None]) & tied[:, None]  # (B, V*K, V*K)
+    weight = tied / np.maximum(same.sum(-1), 1)
+    own = np.take_along_axis(rewards, np.maximum(object_of, 0), axis=1) * tied
+    return own.astype(np.float32), weight.astype(np.float32)

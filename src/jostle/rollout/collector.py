@@ -14,6 +14,7 @@ from jostle.core.protocols import Observation, Observer
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.replay.episodes import Episodes, Trajectory
 from jostle.rollout.frame_dataset import palette_of
+from jostle.rollout.object_ties import ObjectTies
 
 ActFn = Callable[[Observation, Entities, Entities], NDArray[np.float32]]
 """From the raw observation, state entities and goal entities to actions (B, A)."""
@@ -57,6 +58,7 @@ class Collector:
         privileged_observer: Observer | None = None,
         goal_render_every: int = 0,
         keep_state_obs: bool = False,
+        object_ties: ObjectTies | None = None,
     ) -> None:
         """Collect episodes of `steps` actions.
 
@@ -67,6 +69,7 @@ class Collector:
             privileged_observer: What privileged critics see.
             goal_render_every: If not 0, render images with the arm retracted every so many steps.
             keep_state_obs: Whether to keep true state for teachers that are asked again.
+            object_ties: Ties particles that are or become goals to objects, for values of them.
         """
         require(
             goal_render_every <= steps,
@@ -75,6 +78,7 @@ class Collector:
         self.env, self.observer, self.steps = env, observer, steps
         self.privileged_observer = privileged_observer
         self._goal_render_every, self._keep_state_obs = goal_render_every, keep_state_obs
+        self._ties = object_ties
 
     def collect(self, act_fn: ActFn) -> tuple[Episodes, dict[str, float]]:
         """Play one episode in every environment.
@@ -92,6 +96,8 @@ class Collector:
             critic = TrajectoryRecorder(self.privileged_observer, observation)
         achieved = [self.observer.coordinates(observation["achieved_goal"])]
         actions, state_obs, renders = [], [observation["observation"]], []
+        goal_ties = None if self._ties is None else self._ties.goal(actor.goal, self.env)
+        ties = [] if self._goal_render_every else self._tie(actor.state, observation)
 
         # Steps
         for step in range(1, self.steps + 1):
@@ -103,8 +109,11 @@ class Collector:
             actions.append(action)
             achieved.append(self.observer.coordinates(observation["achieved_goal"]))
             state_obs.append(observation["observation"])
-            if self._goal_render_every and step % self._goal_render_every == 0:
+            if not self._goal_render_every:
+                ties += self._tie(actor.state, observation)
+            elif step % self._goal_render_every == 0:
                 renders.append(self.observer.state(self.env.render_as_goal()))
+                ties += self._tie(renders[-1], observation)
 
         # Episodes
         keep = self._keep_state_obs
@@ -115,10 +124,18 @@ class Collector:
             desired=self.observer.coordinates(observation["desired_goal"]),
             actions=np.stack(actions, axis=1),
             rendered_goals=stack_steps(renders) if renders else None,
+            goal_ties=goal_ties,
+            hindsight_ties=np.stack(ties, axis=1) if ties else None,
             state_obs=np.stack(state_obs, axis=1) if keep else None,
             color_ids=color_ids_of(self.env) if keep else None,
         )
         return episodes, {name: float(np.mean(infos[name])) for name in _INFOS}
+
+    def _tie(self, particles: Entities, observation: Observation) -> list[NDArray[np.int8]]:
+        """Objects that particles lie on, (B, V, K), if anyone asks."""
+        if self._ties is None:
+            return []
+        return [self._ties.state(particles, self.env, observation["observation"])]
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """State of the environments and of the observers."""

@@ -25,11 +25,13 @@ from jostle.replay.sampler import HindsightSampler
 from jostle.replay.transition_rewards import RewardSpec
 from jostle.rewards.catalog import RewardContext, make_reward
 from jostle.rollout.collector import Collector
+from jostle.rollout.object_ties import ObjectTies
 from jostle.rollout.observer import StateFeatures, StateObserver, features_of
 from jostle.rollout.pixel_observer import PixelObserver
 from jostle.rollout.policies import AgentPolicy
 from jostle.rollout.smorl import SubgoalObserver, SubgoalPolicy
 from jostle.rollout.table_projection import TableProjection
+from jostle.scene.spec import CameraSpec
 from jostle.tasks.catalog import TASKS, task_with
 from jostle.training.experiment import Experiment
 
@@ -163,6 +165,12 @@ def make_sampler(
     context = RewardContext(metric=env.goal_metric, farthest=env.state_reader.farthest)
     reward = make_reward(experiment.training.reward, context)
     per_object = experiment.net.values == "per-entity"
+    require(
+        not (per_object and experiment.encoder and privileged_observer is None)
+        or reward.reads == "coordinates",
+        f"The reward '{experiment.training.reward}' has no reward per goal particle, which critics "
+        "of particles need for values per entity. Train with --reward true or --values pooled.",
+    )
     return HindsightSampler(
         buffer,
         RewardSpec(reward, config.gamma, config.potential_baseline, per_object),
@@ -250,10 +258,24 @@ def _table_projection(env: TabletopVectorEnv, sensor: PixelSensor) -> TableProje
         "Only particles have positions in an image that project to the table: use an encoder "
         "'dlp', or --no-table-xy.",
     )
-    cameras = {camera.name: camera for camera in env.episode_sampler.appearance.cameras}
-    return TableProjection(
-        [cameras.get(name) for name in sensor.cameras], sensor.encoder.config.image_size
+    return TableProjection(_cameras(env, sensor), sensor.encoder.config.image_size)
+
+
+def make_object_ties(env: TabletopVectorEnv, sensor: PixelSensor) -> ObjectTies:
+    """What ties goal particles to objects, for critics with a value per goal particle."""
+    require(
+        env.goal_metric.goal_type == "position",
+        f"{env.episode_sampler.task.name} asks for headings, and one particle of an object does "
+        "not show its heading. Train with --values pooled, or --method td3-privileged.",
     )
+    size = sensor.encoder.config.image_size
+    return ObjectTies(_cameras(env, sensor), size, sensor.encoder.layout)
+
+
+def _cameras(env: TabletopVectorEnv, sensor: PixelSensor) -> list[CameraSpec | None]:
+    """Cameras of an agent's views as they are before any variation; None: missing."""
+    cameras = {camera.name: camera for camera in env.episode_sampler.appearance.cameras}
+    return [cameras.get(name) for name in sensor.cameras]
 
 
 def agent_spec(observer: Observer, privileged_observer: Observer | None) -> ObservationSpec:
