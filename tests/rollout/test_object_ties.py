@@ -8,12 +8,12 @@ torch = pytest.importorskip("torch")
 from jostle.agents.base import PixelSensor  # noqa: E402
 from jostle.core.entities import FEATURES, POSITION, Entities, EntityLayout  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
-from jostle.rollout.collector import Collector  # noqa: E402
+from jostle.rollout.collector import Collector, ObjectFinders  # noqa: E402
 from jostle.rollout.object_ties import TIE_PX, ObjectTies  # noqa: E402
 from jostle.rollout.pixel_observer import PixelObserver  # noqa: E402
 from jostle.scene.cameras import CAMERAS, project  # noqa: E402
 from jostle.scene.spec import CUBE_SIDE, TABLE_TOP  # noqa: E402
-from jostle.training.components import make_object_ties  # noqa: E402
+from jostle.training.images import object_ties  # noqa: E402
 from jostle.zoo.encoders import load_encoder  # noqa: E402
 
 LAYOUT, SIDE = EntityLayout(((POSITION, 2), (FEATURES, 1))), 128
@@ -63,10 +63,10 @@ def test_goal_particles_of_cubes_are_tied_and_collected_with_every_image_that_ma
     )
     env.reset(seed=0)
     sensor = PixelSensor(load_encoder("dlp-6cubes"), NAMES)
-    observer, ties = PixelObserver(sensor.encoder, NAMES), make_object_ties(env, sensor)
+    observer, ties = PixelObserver(sensor.encoder, NAMES), object_ties(env, sensor)
     idle = np.zeros((4, 3), np.float32)
     for every, images in ((0, 5), (2, 2)):
-        collector = Collector(env, observer, 4, None, every, object_ties=ties)
+        collector = Collector(env, observer, 4, None, every, finders=ObjectFinders(ties=ties))
         episodes, _ = collector.collect(lambda *seen: idle)
         assert episodes.hindsight_ties.shape == (4, images, 2, 24)
         assert episodes.goal_ties.dtype == episodes.hindsight_ties.dtype == np.int8
@@ -94,4 +94,4 @@ def test_entities_without_a_position_and_headings_are_refused(make_env):
         ObjectTies([], SIDE, EntityLayout(((FEATURES, 4),)))
     env = make_env(1, "PushT", autoreset_mode="Disabled")
     with pytest.raises(BadValueError, match="does not show its heading"):
-        make_object_ties(env, PixelSensor(load_encoder("dlp-6cubes"), NAMES))
+        object_ties(env, PixelSensor(load_encoder("dlp-6cubes"), NAMES))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jostle.core.errors import require
+from jostle.rewards.catalog import IMAGE_REWARDS
 
 OFFLINE = ("bc", "iql", "iql-privileged")
 """Methods that learn from recorded episodes."""
@@ -28,6 +29,9 @@ class Axes:
     """Critics: one value of the whole set (the paper), or one per object, from images one per goal
     particle; by default per-entity wherever critics see the true state, but for --finetune and
     --size paper."""
+    reward: str = "true"
+    """Reward of training: the distance of true coordinates, or of images: table, gdac, gdac-paper,
+    chamfer. With these, nothing but images is read in training."""
     encoder: str = ""
     """Encoder of a pixel agent: a name of the zoo, a run or a file; the task's own by default."""
     views: Literal[1, 2] = 2
@@ -54,6 +58,10 @@ class Axes:
         require(
             pixels or not self.encoder,
             f"An encoder ('{self.encoder}') is for --obs pixels; this agent reads true state.",
+        )
+        require(
+            pixels or self.reward not in IMAGE_REWARDS,
+            f"--reward {self.reward} is for --obs pixels; this agent reads true state.",
         )
         require(pixels or self.views == 2, "--views is for --obs pixels.")
         require(
@@ -90,6 +98,7 @@ class Axes:
             and self.arch == "eit"
             and self.size == "fast"
             and not self.finetune
+            and self.reward not in IMAGE_REWARDS
         )
 
     @property
@@ -127,6 +136,11 @@ class Axes:
             "The paper pools its entities: --size paper does not go with --values per-entity.",
         )
         require(
+            self.reward not in IMAGE_REWARDS,
+            f"--reward {self.reward} does not know which object of the true state a goal object is: "
+            "values per entity cannot be learned from it. Train with --values pooled.",
+        )
+        require(
             self._critics_see_state or self.method == "td3",
             "--values per-entity needs critics of TD3, or critics that see true state, not "
             f"--method {self.method} with --obs {self.obs}. Use --method td3 or td3-privileged.",
@@ -141,4 +155,5 @@ class Axes:
         parts += ["front"] if self.views == 1 else []
         parts += ["colors"] if self.colors == "random" else []
         parts += ["paper"] if self.size == "paper" else []
+        parts += [self.reward] if self.reward != "true" else []
         return "-".join(parts)

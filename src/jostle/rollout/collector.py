@@ -1,7 +1,7 @@
 """Collecting training episodes: the only loop that steps training environments."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from jostle.core.protocols import Observation, Observer
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.replay.episodes import Episodes, Trajectory
 from jostle.rollout.frame_dataset import palette_of
+from jostle.rollout.object_recorder import ObjectRecorder
 from jostle.rollout.object_ties import ObjectTies
 
 ActFn = Callable[[Observation, Entities, Entities], NDArray[np.float32]]
@@ -47,6 +48,18 @@ class TrajectoryRecorder:
         return Trajectory(stack_steps(self._states), self.goal)
 
 
+class ObjectFinders(NamedTuple):
+    """What finds objects among particles, where anything asks for them."""
+
+    ties: ObjectTies | None = None
+    """By the truth: ties particles that are or become goals to objects, for values of them."""
+    recorder: ObjectRecorder | None = None
+    """By images alone: follows objects, for rewards, goals and metrics."""
+
+
+NO_FINDERS = ObjectFinders()
+
+
 class Collector:
     """Environments with their observers; plays one episode in each at a time."""
 
@@ -58,7 +71,7 @@ class Collector:
         privileged_observer: Observer | None = None,
         goal_render_every: int = 0,
         keep_state_obs: bool = False,
-        object_ties: ObjectTies | None = None,
+        finders: ObjectFinders = NO_FINDERS,
     ) -> None:
         """Collect episodes of `steps` actions.
 
@@ -69,7 +82,7 @@ class Collector:
             privileged_observer: What privileged critics see.
             goal_render_every: If not 0, render images with the arm retracted every so many steps.
             keep_state_obs: Whether to keep true state for teachers that are asked again.
-            object_ties: Ties particles that are or become goals to objects, for values of them.
+            finders: What finds objects among particles.
         """
         require(
             goal_render_every <= steps,
@@ -78,7 +91,7 @@ class Collector:
         self.env, self.observer, self.steps = env, observer, steps
         self.privileged_observer = privileged_observer
         self._goal_render_every, self._keep_state_obs = goal_render_every, keep_state_obs
-        self._ties = object_ties
+        self._ties, self._objects = finders
 
     def collect(self, act_fn: ActFn) -> tuple[Episodes, dict[str, float]]:
         """Play one episode in every environment.
@@ -91,6 +104,8 @@ class Collector:
             observer.reset(np.arange(self.env.num_envs))
         observation, infos = self.env.reset()
         actor = TrajectoryRecorder(self.observer, observation)
+        if self._objects is not None:
+            self._objects.start(actor.state, actor.goal)
         critic = None
         if self.privileged_observer is not None:
             critic = TrajectoryRecorder(self.privileged_observer, observation)
@@ -104,6 +119,8 @@ class Collector:
             action = act_fn(observation, actor.state, actor.goal)
             observation, _, _, _, infos = self.env.step(action)
             actor.add(observation)
+            if self._objects is not None:
+                self._objects.add(actor.state)
             if critic is not None:
                 critic.add(observation)
             actions.append(action)
@@ -128,8 +145,14 @@ class Collector:
             hindsight_ties=np.stack(ties, axis=1) if ties else None,
             state_obs=np.stack(state_obs, axis=1) if keep else None,
             color_ids=color_ids_of(self.env) if keep else None,
+            objects=None if self._objects is None else self._objects.trajectory(),
+            goal_steps=None if self._objects is None else self._objects.goal_steps(),
         )
-        return episodes, {name: float(np.mean(infos[name])) for name in _INFOS}
+        if self._objects is not None:
+            metrics = self._objects.metrics()
+        else:
+            metrics = {name: infos[name] for name in _INFOS}
+        return episodes, {name: float(np.mean(values)) for name, values in metrics.items()}
 
     def _tie(self, particles: Entities, observation: Observation) -> list[NDArray[np.int8]]:
         """Objects that particles lie on, (B, V, K), if anyone asks."""

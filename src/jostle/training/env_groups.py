@@ -15,8 +15,9 @@ from jostle.replay.episodes import Episodes
 from jostle.rollout.collector import Collector
 from jostle.training.behavior import BehaviorPolicy
 from jostle.training.collection_config import CollectionConfig
-from jostle.training.components import make_object_ties, make_observers, make_training_env
+from jostle.training.components import make_observers, make_training_env
 from jostle.training.experiment import Experiment
+from jostle.training.images import make_finders
 
 Collected = tuple[Episodes, dict[str, float]]
 """Episodes, and means of the metrics of their last steps."""
@@ -58,10 +59,8 @@ def make_collector(
     steps = training.horizon or env.episode_sampler.task.horizon(env.episode_sampler.max_objects)
     observer, privileged_observer = make_observers(experiment, env, sensor, privileged)
     renders, keep_state = experiment.hindsight.goal_render_every, training.goal_augmentation > 0
-    ties = None
-    if sensor is not None and not privileged and experiment.net.values == "per-entity":
-        ties = make_object_ties(env, sensor)
-    return Collector(env, observer, steps, privileged_observer, renders, keep_state, ties)
+    finders = make_finders(experiment, env, observer, sensor, privileged)
+    return Collector(env, observer, steps, privileged_observer, renders, keep_state, finders)
 
 
 @dataclass
