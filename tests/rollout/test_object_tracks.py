@@ -105,3 +105,25 @@ def test_environments_are_followed_apart_and_empty_images_have_no_objects():
 def test_particles_without_a_place_on_the_table_are_refused():
     with pytest.raises(BadValueError, match="--table-xy"):
         ObjectTracker(by_sum(), PARTICLES.without("table_xy"), 2)
+
+
+def test_every_particle_of_an_object_is_tied_to_its_row_and_those_of_the_arm_to_none():
+    red, green = (RED, (0.1, 0.0)), (GREEN, (-0.1, 0.0))
+    seen = particles([red, (ARM, (0.1, 0.0)), green], [green, (RED, (0.11, 0.0)), red])
+    follow = tracker()
+    objects = follow.track(seen)
+    ties = follow.ties(seen, objects)[0]
+    rows = {tuple(np.round(objects.values[0, 0, row, :1], 1)): row for row in range(2)}
+    one, other = rows[(np.float32(0.1),)], rows[(np.float32(-0.1),)]
+    assert ties[:, :3].tolist() == [[one, -1, other], [other, one, one]]
+    assert (ties[:, 3:] == -1).all()  # padding
+
+
+def test_particles_are_not_tied_to_what_is_only_remembered_nor_to_other_colors():
+    follow = tracker()
+    follow.track(particles([(RED, (0.1, 0.0))], []))
+    other = particles([(GREEN, (0.1, 0.0))], [])
+    assert (follow.ties(other, follow.track(particles([], []))) == -1).all()
+    found = tracker().objects(particles([(RED, (0.1, 0.0))], []))
+    assert (follow.ties(other, found) == -1).all()
+    assert (follow.ties(particles([(RED, (0.2, 0.0))], []), found) == -1).all()

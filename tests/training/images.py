@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,10 +16,14 @@ _TRUE = ("observation", "achieved_goal", "desired_goal")
 
 
 def by_images(
-    classifier: Path | None, reward: str = "table", task: str = "one-cube", **training: Any
+    classifier: Path | None,
+    reward: str = "table",
+    task: str = "one-cube",
+    values: Literal["pooled", "per-entity"] = "pooled",
+    **training: Any,
 ) -> Experiment:
     """A training of four iterations of two episodes of three steps."""
-    axes = Axes(obs="pixels", method="td3", encoder=str(ENCODER), reward=reward)
+    axes = Axes(obs="pixels", method="td3", encoder=str(ENCODER), reward=reward, values=values)
     settings = {
         "num_envs": 2, "horizon": 3, "env_steps": 2 * 3 * 4, "replay_size": 60, "utd_ratio": 0.4,
         "eval_every": 4, "eval_episodes": 2, "random_episodes": 2,

@@ -57,13 +57,18 @@ def with_stages(experiment):
 
 
 @pytest.mark.parametrize(
-    ("reward", "reach_prob"), [("table", 0.5), ("table", 0.0), ("gdac", 0.0)],
-    ids=["table, the gripper is known", "table", "gdac"],
+    ("reward", "values", "reach_prob"),
+    [
+        ("table", "pooled", 0.5), ("table", "pooled", 0.0), ("gdac", "pooled", 0.0),
+        ("table", "per-entity", 0.0),
+    ],
+    ids=["table, the gripper is known", "table", "gdac", "table, values of goal particles"],
 )  # fmt: skip
 def test_nothing_true_is_read_from_the_first_episode_to_the_choice_of_weights(
-    reward, reach_prob, classifier, tmp_path, monkeypatch
+    reward, values, reach_prob, classifier, tmp_path, monkeypatch
 ):
-    experiment = with_stages(by_images(classifier, reward, "two-cubes", env_steps=2 * 3 * 3))
+    small = by_images(classifier, reward, "two-cubes", values, env_steps=2 * 3 * 3)
+    experiment = with_stages(small)
     explore = replace(experiment.explore, reach_prob=reach_prob)
     stages = replace(experiment.curriculum, stage_reach_prob=(reach_prob,))
     experiment = replace(experiment, explore=explore, curriculum=stages)
@@ -106,11 +111,19 @@ def test_a_reward_of_true_coordinates_does_not_survive_hidden_truth(
         start_run(experiment, tmp_path / "run", quiet).run()
 
 
-@pytest.mark.parametrize("reward", ["table", "gdac", "gdac-paper", "chamfer"])
-def test_it_resumes_bit_for_bit_with_the_classifier_of_the_run(reward, classifier, tmp_path):
+@pytest.mark.parametrize(
+    ("reward", "values"),
+    [
+        ("table", "pooled"), ("table", "per-entity"), ("gdac", "pooled"), ("gdac-paper", "pooled"),
+        ("chamfer", "pooled"),
+    ],
+)  # fmt: skip
+def test_it_resumes_bit_for_bit_with_the_classifier_of_the_run(
+    reward, values, classifier, tmp_path
+):
     given = tmp_path / "given.safetensors"
     given.write_bytes(classifier.read_bytes())
-    experiment = by_images(given, reward)
+    experiment = by_images(given, reward, values=values)
     start_run(experiment, tmp_path / "whole", quiet).run()
     with pytest.raises(RuntimeError):
         start_run(experiment, tmp_path / "failed", stop_at(3, RuntimeError)).run()
@@ -189,7 +202,7 @@ def test_privileged_critics_can_learn_from_an_image_reward(classifier, tmp_path)
         ("--reward table --encoder slots-6cubes --no-table-xy", "Use an encoder 'dlp'"),
         ("--reward gdac --encoder vae-123cubes --no-table-xy", "Use an encoder 'dlp'"),
         ("--reward table --reach-from truth", "where they truly are"),
-        ("--reward table --values per-entity", "values per entity|critics that see true state"),
+        ("--reward gdac --values per-entity", "Use --reward table"),
         ("--reward table --drop-attributes mask", "which particles are visible"),
         ("--reward table --object-classifier nowhere.safetensors", "There is no file"),
         ("--object-classifier objects.safetensors", "for rewards of images"),

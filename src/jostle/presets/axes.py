@@ -136,9 +136,9 @@ class Axes:
             "The paper pools its entities: --size paper does not go with --values per-entity.",
         )
         require(
-            self.reward not in IMAGE_REWARDS,
-            f"--reward {self.reward} does not know which object of the true state a goal object is: "
-            "values per entity cannot be learned from it. Train with --values pooled.",
+            self.reward not in IMAGE_REWARDS or (self.reward, self.method) == ("table", "td3"),
+            f"--reward {self.reward} with --method {self.method} has no reward for each object "
+            "that critics observe. Use --reward table with --method td3, or --values pooled.",
         )
         require(
             self._critics_see_state or self.method == "td3",

@@ -82,7 +82,7 @@ def make_experiment(task: str, axes: Axes) -> Experiment:
         training = replace(experiment.training, env_steps=_COLOR_RUN)
         experiment = replace(experiment, training=training)
     if axes.reward in IMAGE_REWARDS:
-        experiment = _by_images(experiment)
+        experiment = _by_images(axes, experiment)
     training = replace(experiment.training, method=axes.method, reward=axes.reward)
     name = f"{choice.name}-{axes.suffix()}"
     return replace(experiment, name=name, colors=axes.colors, training=training)
@@ -243,13 +243,13 @@ def _pixels_dagger(choice: _Choice, experiment: Experiment) -> Experiment:
     )  # fmt: skip
 
 
-def _by_images(experiment: Experiment) -> Experiment:
+def _by_images(axes: Axes, experiment: Experiment) -> Experiment:
     """No true state: goals as the cameras saw them, moves towards what particles show."""
     return replace(
         experiment,
         explore=replace(experiment.explore, reach_from="particles"),
         hindsight=replace(experiment.hindsight, goal_render_every=0),
-        net=replace(experiment.net, values="pooled"),
+        net=experiment.net if axes.per_entity else replace(experiment.net, values="pooled"),
     )
 
 

@@ -172,6 +172,7 @@ class HindsightSampler:
 
     def _seen_goals(self, episodes: Episodes, episode: Index, goal_step: Index) -> Goals:
         """Goals as images show them at these steps (B,), or as they were rendered then."""
+        image = goal_step
         if episodes.rendered_goals is None:
             entities = gather_entities(episodes.actor.states, episode, goal_step)
             entities = entities if self._goal_spec.keep is None else self._goal_spec.keep(entities)
@@ -182,7 +183,7 @@ class HindsightSampler:
         if episodes.objects is not None:
             objects = seen_now(gather_entities(episodes.objects.states, episode, goal_step))
         achieved = gather_steps(episodes.achieved, episode, goal_step)
-        return Goals(entities, achieved, objects=objects)
+        return Goals(entities, achieved, _ties(episodes, episode, image), objects)
 
     def _relabel_objects(
         self, episodes: Episodes, episode: Index, step: Index, last: Index

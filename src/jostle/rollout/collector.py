@@ -1,7 +1,7 @@
 """Collecting training episodes: the only loop that steps training environments."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -15,7 +15,6 @@ from jostle.envs.vector import TabletopVectorEnv
 from jostle.replay.episodes import Episodes, Trajectory
 from jostle.rollout.frame_dataset import palette_of
 from jostle.rollout.object_recorder import ObjectRecorder
-from jostle.rollout.object_ties import ObjectTies
 
 ActFn = Callable[[Observation, Entities, Entities], NDArray[np.float32]]
 """From the raw observation, state entities and goal entities to actions (B, A)."""
@@ -48,11 +47,25 @@ class TrajectoryRecorder:
         return Trajectory(stack_steps(self._states), self.goal)
 
 
+class TiesParticles(Protocol):
+    """Says which object each particle shows, (B, V, K); -1: none."""
+
+    def goal(self, particles: Entities, env: TabletopVectorEnv) -> NDArray[np.int8]:
+        """Of the goal images of the running episodes."""
+        ...
+
+    def state(
+        self, particles: Entities, env: TabletopVectorEnv, rows: NDArray[np.float32]
+    ) -> NDArray[np.int8]:
+        """Of images of the present step, whose true state is `rows`."""
+        ...
+
+
 class ObjectFinders(NamedTuple):
     """What finds objects among particles, where anything asks for them."""
 
-    ties: ObjectTies | None = None
-    """By the truth: ties particles that are or become goals to objects, for values of them."""
+    ties: TiesParticles | None = None
+    """Ties particles that are or become goals to objects, for values of goal particles."""
     recorder: ObjectRecorder | None = None
     """By images alone: follows objects, for rewards, goals and metrics."""
 

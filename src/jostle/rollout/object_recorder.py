@@ -13,6 +13,7 @@ from jostle.core.entities import POSITION, Entities
 from jostle.core.errors import require
 from jostle.core.found_objects import feature_gaps, seen_now
 from jostle.core.profiler import PROFILER
+from jostle.envs.vector import TabletopVectorEnv
 from jostle.replay.episodes import Trajectory
 from jostle.rewards.table import TableReward
 from jostle.rollout.object_tracks import ObjectTracker
@@ -29,6 +30,26 @@ class ObjectRules:
     """Distance below which an object is at its goal, in meters."""
     table_half_size: NDArray[np.float32]
     """Half the table's sides, (2,)."""
+
+
+class FoundTies:
+    """Ties particles to the objects that a recorder has found in the same images: without truth."""
+
+    def __init__(self, recorder: "ObjectRecorder") -> None:
+        """Ask the recorder, which must be a step ahead."""
+        self._recorder = recorder
+
+    def goal(self, particles: Entities, env: TabletopVectorEnv) -> NDArray[np.int8]:
+        """Tie the particles of the goal images of the running episodes, (B, V, K)."""
+        del env
+        return self._recorder.goal_ties(particles)
+
+    def state(
+        self, particles: Entities, env: TabletopVectorEnv, rows: NDArray[np.float32]
+    ) -> NDArray[np.int8]:
+        """Tie the particles of images of the present step, (B, V, K)."""
+        del env, rows
+        return self._recorder.state_ties(particles)
 
 
 class ObjectRecorder:
@@ -87,6 +108,14 @@ class ObjectRecorder:
         So a step at which an object has fallen, or is hidden in all views, is none.
         """
         return np.stack(self._goal_steps, axis=1)
+
+    def goal_ties(self, particles: Entities) -> NDArray[np.int8]:
+        """Which objects of the goal its particles show, (B, V, K); -1: none."""
+        return self._tracker.ties(self._projected(particles), self._goal)
+
+    def state_ties(self, particles: Entities) -> NDArray[np.int8]:
+        """Which objects of the present step particles of an image of it show, (B, V, K)."""
+        return self._tracker.ties(self._projected(particles), self._states[-1])
 
     def metrics(self) -> dict[str, NDArray[np.float64]]:
         """Metrics of the last step by images, (B,) each; `image_return` is per step so far."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from jostle.core.entities import FEATURES, POSITION, TABLE_XY, Entities, EntityLayout
 from jostle.core.errors import require
-from jostle.core.found_objects import SEEN, VIEWS, feature_gaps, found_layout
+from jostle.core.found_objects import SEEN, VIEWS, feature_gaps, found_layout, seen_now
 from jostle.core.object_classifier import ObjectClassifier
 from jostle.rollout.table_projection import UNIT
 from jostle.scene.spec import CUBE_SIDE
@@ -54,6 +54,32 @@ class ObjectTracker:
         """Objects after the next step, (B, 1, M, W): seen ones, and those seen before."""
         self._objects = self._follow(particles, self._objects)
         return self._objects
+
+    def ties(self, particles: Entities, objects: Entities) -> NDArray[np.int8]:
+        """Which row of objects that are seen in the same images each particle shows, (B, V, K).
+
+        -1 for particles that show none: those of the arm, and those beside all objects.
+        """
+        features = particles.values[..., self._particles[FEATURES]]  # (B, V, K, F)
+        places = particles.values[..., self._particles[TABLE_XY]] * np.float32(UNIT)
+        kept = particles.visible & self._classifier(features)
+        found = seen_now(objects)
+        position = found.values[:, :, None, :, self.layout[POSITION]]  # (B, 1, 1, M, 2)
+        distance = np.linalg.norm(places[..., None, :] - position, axis=-1)  # (B, V, K, M)
+        shown = found.visible[:, :, None] & (distance < _HALF_HIDDEN) & kept[..., None]
+        alike = self._looks_like(features, found) < self._classifier.same_color
+        cost = np.where(shown & alike, distance, np.inf)
+        nearest = cost.argmin(-1)
+        return np.where(np.isfinite(cost.min(-1)), nearest, -1).astype(np.int8)
+
+    def _looks_like(self, features: Floats, objects: Entities) -> Floats:
+        """Least squared distance of particles (B, V, K, F) to looks of objects, (B, V, K, M)."""
+        looks = objects.values[..., self.layout[FEATURES]]
+        looks = looks.reshape(*looks.shape[:3], self._views, -1)  # (B, 1, M, V, F)
+        known = objects.values[..., self.layout[VIEWS]] > 0  # (B, 1, M, V)
+        gap = ((features[..., None, None, :] - looks[:, :, None]) ** 2).sum(-1)  # (B, V, K, M, V)
+        least: Floats = np.where(known[:, :, None], gap, np.inf).min(-1)
+        return least
 
     def _follow(self, particles: Entities, before: Entities | None) -> Entities:
         batch = len(particles.values)

@@ -172,6 +172,12 @@ def make_sampler(
     context = reward_context(env, observer, classifier)
     reward = make_reward(experiment.training.reward, context)
     per_object = experiment.net.values == "per-entity"
+    require(
+        not (per_object and experiment.encoder and privileged_observer is None)
+        or reward.reads != "entities",
+        f"The reward '{experiment.training.reward}' has no reward per goal particle, which critics "
+        "of particles need for values per entity. Train with --reward true or --values pooled.",
+    )
     return HindsightSampler(
         buffer,
         RewardSpec(reward, config.gamma, config.potential_baseline, per_object),

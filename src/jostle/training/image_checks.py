@@ -52,10 +52,11 @@ def _check_reward(experiment: "Experiment", what: str) -> None:
         "truly are. Train with --reach-from particles, or with --reach-prob 0 (and, with "
         "--curriculum, a --stage-reach-prob of 0 for each stage).",
     )
+    method, pooled = experiment.training.method, experiment.net.values == "pooled"
     require(
-        experiment.net.values == "pooled",
-        f"{what} does not know which object of the true state a goal object is: values per entity "
-        "cannot be learned from it. Train with --values pooled.",
+        pooled or (experiment.training.reward, method) == ("table", "td3"),
+        f"{what} with --method {method} has no reward for each object that critics observe. Train "
+        "with --reward table and --method td3, or with --values pooled.",
     )
 
 

@@ -13,9 +13,15 @@ from jostle.core.object_classifier import ObjectClassifier, load_classifier, sav
 from jostle.core.protocols import Encoder, GoalSpec, Observer
 from jostle.encoders.saving import encoder_hash
 from jostle.envs.vector import TabletopVectorEnv
-from jostle.rewards.catalog import RewardContext, image_context, make_reward, make_table_reward
+from jostle.rewards.catalog import (
+    IMAGE_REWARDS,
+    RewardContext,
+    image_context,
+    make_reward,
+    make_table_reward,
+)
 from jostle.rollout.collector import ObjectFinders
-from jostle.rollout.object_recorder import ObjectRecorder, ObjectRules
+from jostle.rollout.object_recorder import FoundTies, ObjectRecorder, ObjectRules
 from jostle.rollout.object_ties import ObjectTies
 from jostle.rollout.object_tracks import ObjectTracker
 from jostle.rollout.table_projection import COLUMNS, TableProjection
@@ -81,10 +87,13 @@ def make_finders(
     privileged: bool,
 ) -> ObjectFinders:
     """What finds the objects of these environments among particles."""
-    ties = None
-    if sensor is not None and not privileged and experiment.net.values == "per-entity":
-        ties = object_ties(env, sensor)
-    return ObjectFinders(ties, object_recorder(experiment, env, observer, sensor))
+    recorder = object_recorder(experiment, env, observer, sensor)
+    if sensor is None or privileged or experiment.net.values != "per-entity":
+        return ObjectFinders(None, recorder)
+    if experiment.training.reward in IMAGE_REWARDS:
+        assert recorder is not None
+        return ObjectFinders(FoundTies(recorder), recorder)
+    return ObjectFinders(object_ties(env, sensor), recorder)
 
 
 def object_ties(env: TabletopVectorEnv, sensor: PixelSensor) -> ObjectTies:
