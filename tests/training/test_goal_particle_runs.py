@@ -43,6 +43,9 @@ def test_they_are_chosen_by_values_and_read_no_true_place():
     assert experiment.explore.reach_from == "particles"
     assert experiment.td3.potential_baseline
     assert experiment.curriculum.stage_objects == (1, 2)
+    finetuned = make_experiment("three-cubes", replace(AXES, finetune=True))
+    assert finetuned.net.values == "per-entity"
+    assert finetuned.td3.bc_weight > 0
     pooled = make_experiment("three-cubes", Axes(obs="pixels", method="td3"))
     assert pooled.net.values == "pooled"
     assert pooled.explore.reach_from == "truth"

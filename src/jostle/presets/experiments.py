@@ -76,6 +76,8 @@ def make_experiment(task: str, axes: Axes) -> Experiment:
     experiment = _with_arch(axes, experiment)
     if axes.from_scratch:
         experiment = from_scratch(axes, choice.task, experiment)
+    elif axes.finetune and axes.per_entity:
+        experiment = replace(experiment, net=replace(experiment.net, values="per-entity"))
     if axes.offline:
         experiment = offline(axes, choice.task, experiment)
     if axes.colors == "random" and axes.size == "paper":
