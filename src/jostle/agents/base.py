@@ -13,6 +13,7 @@ from jostle.agents.networks import ObservationSpec
 from jostle.core.checkpoint import load_into
 from jostle.core.entities import Entities
 from jostle.core.errors import BadValueError
+from jostle.core.object_classifier import ObjectClassifier
 from jostle.core.protocols import Encoder
 from jostle.nets.config import NetConfig
 from jostle.replay.episodes import Episodes
@@ -29,6 +30,8 @@ class PixelSensor:
     """Images to entities."""
     cameras: tuple[str, ...]
     """Names of its cameras, in the order of the views."""
+    classifier: ObjectClassifier | None = None
+    """Which of its entities show objects: in training by images only, never needed to act."""
 
 
 class BaseAgent:

@@ -108,6 +108,9 @@ class ExploreConfig:
     """Standard deviation of the noise on every action."""
     reach_prob: float = 0.0
     """Probability per step to pick an object at random and move straight towards and through it."""
+    reach_from: Literal["truth", "particles"] = "truth"
+    """Where such a move gets the object's place from: true state, or particles that two cameras
+    see in one place of the table or that look like those of the goal (needs table_xy)."""
     reach_steps: float = 6.0
     """Mean number of steps of such a move."""
     reach_avoid_edge: bool = False
@@ -128,6 +131,10 @@ class ExploreConfig:
         for name in ("epsilon", "reach_prob"):
             value = getattr(self, name)
             require(0 <= value <= 1, f"{name} lies in [0, 1], not {value}.")
+        require(
+            self.reach_from in ("truth", "particles"),
+            f"reach_from is 'truth' or 'particles', not '{self.reach_from}'.",
+        )
         require(self.reach_steps >= 1, "reach_steps is at least 1.")
         for name in ("sigma", "eval_noise_std"):
             value = getattr(self, name)

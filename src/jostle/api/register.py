@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from jostle.core.errors import BadValueError
 from jostle.envs.register import register_all
-from jostle.rewards.catalog import REWARDS, MakeReward
+from jostle.rewards.catalog import IMAGE_REWARDS, REWARDS, MakeReward
 from jostle.scene.shapes import SHAPES, ObjectShape
 from jostle.tasks.catalog import TASKS
 from jostle.tasks.task import Task
@@ -63,6 +63,11 @@ def register_method(name: str, method: "Method") -> None:
     METHODS.register(name, method)
 
 
-def register_reward(name: str, make: MakeReward) -> None:
-    """Add a reward: `jostle train TASK --reward NAME` knows it."""
+def register_reward(name: str, make: MakeReward, images: bool = False) -> None:
+    """Add a reward: `jostle train TASK --reward NAME` knows it.
+
+    With `images`, it reads nothing but images: `RewardContext.images` has a classifier of objects.
+    """
     REWARDS.register(name, make)
+    if images:
+        IMAGE_REWARDS.add(name)

@@ -9,15 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from jostle.core.entities import FEATURES, POSITION, EntityLayout
+from jostle.core.entities import FEATURES, POSITION, Entities, EntityLayout
 
 SEEN, VIEWS = "seen", "views"
 """Columns of a found object: 1 while it is seen; in which views its looks are known."""
+
+IMAGE_METRICS = {
+    "image_success": "1 if every goal object is at its goal by images, else 0",
+    "image_success_fraction": "fraction of goal objects at their goals by images",
+    "image_distance": "mean distance of goal objects to their goals by images, in meters",
+    "image_return": "mean table reward per step since the start of the episode",
+}
+"""Metrics by images: the detector of success, and what it is made of."""
 
 
 def found_layout(features: int, views: int) -> EntityLayout:
     """Columns: place on the table in meters, features of every view, known views, seen now."""
     return EntityLayout(((POSITION, 2), (FEATURES, views * features), (VIEWS, views), (SEEN, 1)))
+
+
+def seen_now(objects: Entities) -> Entities:
+    """Only the objects that some view shows; the column `SEEN` is the last one."""
+    return Entities(objects.values, objects.visible & (objects.values[..., -1] > 0))
 
 
 def feature_gaps(first: Any, second: Any, layout: EntityLayout) -> Any:

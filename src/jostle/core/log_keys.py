@@ -4,6 +4,7 @@ docs/reference has these texts, and tests check that no key is logged without on
 own may log other keys.
 """
 
+from jostle.core.found_objects import IMAGE_METRICS
 from jostle.core.goal_metric import METRICS
 
 COUNTERS = {
@@ -25,6 +26,10 @@ AGENT_KEYS = {
         for name, text in METRICS.items()
         if name != "maximum_distance"
     },
+    **{
+        f"train_{name}": f"{text}: mean of this iteration's episodes, exploration included"
+        for name, text in IMAGE_METRICS.items()
+    },
     "train_staleness": "iterations that the weights of workers were behind; mean of the episodes",
     "train_worker_restarts": "workers that died and were replaced since the training was started",
     "critic_loss": "squared error of the critics' values, summed over critics; mean of the updates",
@@ -44,6 +49,9 @@ EVALUATION_KEYS = {
     name: f"{text}: mean of the evaluation episodes, without exploration"
     for name, text in METRICS.items()
     if name != "maximum_distance"
+} | {
+    name: f"{text}: mean of the evaluation episodes, without exploration"
+    for name, text in IMAGE_METRICS.items()
 }
 """Keys of a row with an evaluation, every `eval_every` iterations."""
 
@@ -78,6 +86,7 @@ TIME_KEYS = {
     "time/physics": "simulation",
     "time/rendering": "rendering of frames",
     "time/encoding": "frames to entities",
+    "time/objects": "objects found in entities, for training by images",
     "time/acting": "actions of the agent",
     "time/teacher": "actions of the teacher",
     "time/sampling": "batches from the replay buffer",

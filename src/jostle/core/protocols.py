@@ -4,7 +4,7 @@ Every part is known to the others only by the protocol it keeps. Shapes: B sampl
 V views, K entities per view, D features, N objects, A actions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -119,8 +119,8 @@ class Reward(Protocol):
     """A function of what was achieved and what is desired."""
 
     @property
-    def reads(self) -> Literal["coordinates", "entities"]:
-        """What it is shown: true coordinates (B, N, w), or the actor's entities."""
+    def reads(self) -> Literal["coordinates", "entities", "objects"]:
+        """What it is shown: true coordinates (B, N, w), the actor's entities, or found objects."""
         ...
 
     @property
@@ -153,6 +153,8 @@ class GoalSpec:
     """Half the table's sides, (2,), if hindsight goals must lie on it."""
     whole_sets: bool = False
     """Whether no entity is assigned to an object, as with particles."""
+    keep: Callable[[Entities], Entities] | None = None
+    """What of a state belongs to a goal of hindsight, such as particles of objects; None: all."""
 
 
 class Observer(Stateful, Protocol):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jostle.core.errors import require
+from jostle.rewards.catalog import IMAGE_REWARDS
 
 OFFLINE = ("bc", "iql", "iql-privileged")
 """Methods that learn from recorded episodes."""
@@ -27,6 +28,9 @@ class Axes:
     values: Literal["pooled", "per-entity"] | None = None
     """Critics: one value of the whole set (the paper), or one per object; by default per-entity
     wherever critics see the true state, but for --finetune and --size paper."""
+    reward: str = "true"
+    """Reward of training: the distance of true coordinates, or of images: table, gdac, gdac-paper,
+    chamfer. With these, nothing but images is read in training."""
     encoder: str = ""
     """Encoder of a pixel agent: a name of the zoo, a run or a file; the task's own by default."""
     views: Literal[1, 2] = 2
@@ -53,6 +57,10 @@ class Axes:
         require(
             pixels or not self.encoder,
             f"An encoder ('{self.encoder}') is for --obs pixels; this agent reads true state.",
+        )
+        require(
+            pixels or self.reward not in IMAGE_REWARDS,
+            f"--reward {self.reward} is for --obs pixels; this agent reads true state.",
         )
         require(pixels or self.views == 2, "--views is for --obs pixels.")
         require(
@@ -89,6 +97,7 @@ class Axes:
             and self.arch == "eit"
             and self.size == "fast"
             and not self.finetune
+            and self.reward not in IMAGE_REWARDS
         )
 
     @property
@@ -140,4 +149,5 @@ class Axes:
         parts += ["front"] if self.views == 1 else []
         parts += ["colors"] if self.colors == "random" else []
         parts += ["paper"] if self.size == "paper" else []
+        parts += [self.reward] if self.reward != "true" else []
         return "-".join(parts)

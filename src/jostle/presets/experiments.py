@@ -11,6 +11,7 @@ from jostle.presets.axes import OFFLINE, Axes
 from jostle.presets.from_scratch import from_scratch
 from jostle.presets.offline import offline
 from jostle.replay.config import HindsightConfig
+from jostle.rewards.catalog import IMAGE_REWARDS
 from jostle.tasks.budget import TrainingBudget
 from jostle.tasks.catalog import TASKS, dashed
 from jostle.tasks.task import Task
@@ -80,7 +81,9 @@ def make_experiment(task: str, axes: Axes) -> Experiment:
     if axes.colors == "random" and axes.size == "paper":
         training = replace(experiment.training, env_steps=_COLOR_RUN)
         experiment = replace(experiment, training=training)
-    training = replace(experiment.training, method=axes.method)
+    if axes.reward in IMAGE_REWARDS:
+        experiment = _by_images(experiment)
+    training = replace(experiment.training, method=axes.method, reward=axes.reward)
     name = f"{choice.name}-{axes.suffix()}"
     return replace(experiment, name=name, colors=axes.colors, training=training)
 
@@ -238,6 +241,19 @@ def _pixels_dagger(choice: _Choice, experiment: Experiment) -> Experiment:
             goal_augmentation=0.5,
         ),
     )  # fmt: skip
+
+
+def _by_images(experiment: Experiment) -> Experiment:
+    """No true state: goals as the cameras saw them, no moves towards true places."""
+    curriculum = experiment.curriculum
+    stages = (0.0,) * len(curriculum.stage_objects)
+    return replace(
+        experiment,
+        explore=replace(experiment.explore, reach_prob=0.0),
+        hindsight=replace(experiment.hindsight, goal_render_every=0),
+        curriculum=replace(curriculum, stage_reach_prob=stages),
+        net=replace(experiment.net, values="pooled"),
+    )
 
 
 def _with_arch(axes: Axes, experiment: Experiment) -> Experiment:

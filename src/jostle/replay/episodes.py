@@ -41,6 +41,11 @@ class Episodes:
     """Which known color each object has, -1 for an absent one, (E, N)."""
     imitation_error: NDArray[np.float32] | None = None
     """Last known distance of the student's action to the teacher's, (E, T)."""
+    objects: Trajectory | None = None
+    """Objects found in images, for rewards that read them: (E, T+1, 1, M, W), goals (E, 1, M, W).
+    """
+    goal_steps: NDArray[np.bool_] | None = None
+    """Which steps may become goals of hindsight by images, (E, T+1); None: by coordinates."""
 
     def __len__(self) -> int:
         """Number of episodes."""

@@ -28,6 +28,26 @@ def future(step: Index, last: Index, rng: np.random.Generator) -> Index:
     return step + 1 + (rng.random(step.shape) * (last - step)).astype(np.int64)
 
 
+def last_allowed(allowed: NDArray[np.bool_]) -> Index:
+    """Find the last step (B,) that may become a goal, by (B, T+1); 0 where none may."""
+    steps = allowed.shape[1] - 1
+    return np.where(allowed.any(1), steps - allowed[:, ::-1].argmax(1), 0)
+
+
+def future_allowed(step: Index, allowed: NDArray[np.bool_], rng: np.random.Generator) -> Index:
+    """Pick, for each transition at `step` (B,), a later step among the allowed ones, uniformly.
+
+    Args:
+        step: Index of the transition inside its episode, (B,).
+        allowed: Which steps may become goals, (B, T+1); at least one of them is later.
+        rng: Source of randomness.
+    """
+    later = allowed & (np.arange(allowed.shape[1]) > step[:, None])  # (B, T+1)
+    count = later.cumsum(1)
+    chosen = (rng.random(step.shape) * count[:, -1]).astype(np.int64)  # (B,)
+    return (count > chosen[:, None]).argmax(1)
+
+
 def future_render(step: Index, every: int, count: Index, rng: np.random.Generator) -> Index:
     """Pick, for each transition at `step`, a later one of `count` images taken every few steps.
 

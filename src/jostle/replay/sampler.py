@@ -4,18 +4,28 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from jostle.core.checkpoint import pack_rng, unpack_rng
 from jostle.core.entities import Entities
 from jostle.core.errors import require
+from jostle.core.found_objects import seen_now
 from jostle.core.protocols import GoalSpec
 from jostle.replay.batch import Batch, GoalTransition, gather_entities, gather_steps
 from jostle.replay.buffer import EpisodeBuffer
 from jostle.replay.config import HindsightConfig as HindsightConfig
 from jostle.replay.episodes import Episodes, Trajectory
 from jostle.replay.goal_sources import GoalSources, mix_sources
-from jostle.replay.hindsight import Index, future, future_render, last_step_on_table, per_object
+from jostle.replay.hindsight import (
+    Index,
+    future,
+    future_allowed,
+    future_render,
+    last_allowed,
+    last_step_on_table,
+    per_object,
+)
 from jostle.replay.transition_rewards import Goals, RewardSpec, TransitionRewards
 
 Rows = slice | Index
@@ -61,13 +71,12 @@ class HindsightSampler:
         goals = Goals(
             episodes.actor.goal.map(lambda values: values.take(episode, 0)),  # copies
             episodes.desired.take(episode, 0),
+            _goal_objects(episodes, episode),
         )
         goal_steps = step[:0]
         if len(last):
             relabeled, goal_steps = self._relabel(episodes, episode[rows], step[rows], last)
-            goals.entities.values[rows] = relabeled.entities.values
-            goals.entities.visible[rows] = relabeled.entities.visible
-            goals.coordinates[rows] = relabeled.coordinates
+            goals.replace_rows(rows, relabeled)
 
         # Rewards, and the states on both ends
         reward, ahead = self._rewards.n_step(episodes, episode, step, goals)
@@ -98,6 +107,8 @@ class HindsightSampler:
 
     def _last_goal_step(self, episodes: Episodes, episode: Index) -> Index:
         """Latest steps (B,) of episodes that may become goals; 0 where none may."""
+        if episodes.goal_steps is not None:
+            return last_allowed(self._allowed(episodes)[episode])
         # The paper never takes the very last step as a goal.
         rendered = episodes.rendered_goals is not None
         last = np.full(len(episode), episodes.steps - (0 if rendered else 1))
@@ -108,6 +119,14 @@ class HindsightSampler:
             last = np.minimum(last, on_table)
         every = self._config.goal_render_every if rendered else 1
         return last // every * every
+
+    def _allowed(self, episodes: Episodes) -> NDArray[np.bool_]:
+        """Which steps may become goals by images, (E, T+1)."""
+        assert episodes.goal_steps is not None
+        if episodes.rendered_goals is None:
+            return episodes.goal_steps & (np.arange(episodes.steps + 1) < episodes.steps)
+        every = self._config.goal_render_every
+        return episodes.goal_steps & (np.arange(episodes.steps + 1) % every == 0)
 
     def _critic_goals(
         self, episodes: Episodes, episode: Index, relabeled: tuple[Rows, Index]
@@ -128,6 +147,9 @@ class HindsightSampler:
         self, episodes: Episodes, episode: Index, step: Index, last: Index
     ) -> tuple[Goals, Index]:
         """Goals from later steps, and these steps, (B,) or (B, N)."""
+        if episodes.goal_steps is not None:
+            goal_step = future_allowed(step, self._allowed(episodes)[episode], self.rng)
+            return self._seen_goals(episodes, episode, goal_step), goal_step
         if episodes.rendered_goals is not None:
             every = self._config.goal_render_every
             image = future_render(step, every, last // every, self.rng)
@@ -144,6 +166,19 @@ class HindsightSampler:
             )
             return Goals(entities, gather_steps(episodes.achieved, episode, goal_step)), goal_step
         return self._relabel_objects(episodes, episode, step, last)
+
+    def _seen_goals(self, episodes: Episodes, episode: Index, goal_step: Index) -> Goals:
+        """Goals as images show them at these steps (B,), or as they were rendered then."""
+        if episodes.rendered_goals is None:
+            entities = gather_entities(episodes.actor.states, episode, goal_step)
+            entities = entities if self._goal_spec.keep is None else self._goal_spec.keep(entities)
+        else:
+            image = goal_step // self._config.goal_render_every - 1
+            entities = gather_entities(episodes.rendered_goals, episode, image)
+        objects = None
+        if episodes.objects is not None:
+            objects = seen_now(gather_entities(episodes.objects.states, episode, goal_step))
+        return Goals(entities, gather_steps(episodes.achieved, episode, goal_step), objects)
 
     def _relabel_objects(
         self, episodes: Episodes, episode: Index, step: Index, last: Index
@@ -189,6 +224,13 @@ class HindsightSampler:
         """Sources of which some are other episodes or the present step."""
         last = self._last_goal_step(episodes, np.arange(len(episodes)))  # (E,)
         return mix_sources(own, step, episodes.achieved, last, self._config, self.rng)
+
+
+def _goal_objects(episodes: Episodes, episode: Index) -> Entities | None:
+    """Objects of the episodes' own goals, (B, 1, M, W), copied; None if no reward reads them."""
+    if episodes.objects is None:
+        return None
+    return episodes.objects.goal.map(lambda values: values.take(episode, 0))
 
 
 def _transition(

@@ -31,11 +31,20 @@ class RewardSpec:
 
 
 class Goals(NamedTuple):
-    """Goals of a batch, as the actor sees them and as task coordinates."""
+    """Goals of a batch: as the actor sees them, as task coordinates, and as found objects."""
 
     entities: Entities
     coordinates: NDArray[np.float32]
     """(B, N, w)."""
+    objects: Entities | None = None
+    """Objects found in the goals' images, (B, 1, M, W), for rewards that read them."""
+
+    def replace_rows(self, rows: slice | Index, others: "Goals") -> None:
+        """Give some samples other goals, in place."""
+        self.coordinates[rows] = others.coordinates
+        for own, other in ((self.entities, others.entities), (self.objects, others.objects)):
+            if own is not None and other is not None:
+                own.values[rows], own.visible[rows] = other
 
 
 class TransitionRewards:
@@ -106,4 +115,7 @@ class TransitionRewards:
         """State and goal: the reward is shown only what it reads."""
         if self._spec.reward.reads == "coordinates":
             return gather_steps(episodes.achieved, episode, step), goals.coordinates
+        if self._spec.reward.reads == "objects":
+            assert episodes.objects is not None
+            return gather_entities(episodes.objects.states, episode, step), goals.objects
         return gather_entities(episodes.actor.states, episode, step), goals.entities

@@ -2,12 +2,32 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 from jostle.core.catalog import Registry
+from jostle.core.entities import EntityLayout
 from jostle.core.errors import BadValueError
+from jostle.core.found_objects import found_layout
 from jostle.core.goal_metric import GoalMetric
+from jostle.core.object_classifier import ObjectClassifier
 from jostle.core.protocols import Reward
+from jostle.rewards.chamfer import ChamferConfig
 from jostle.rewards.distance import DistanceReward
+from jostle.rewards.particles import ParticleReward
+from jostle.rewards.table import TableReward
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageContext:
+    """What a reward of images may know of a pixel agent."""
+
+    layout: EntityLayout
+    """Which columns of the actor's particles are what."""
+    objects: EntityLayout
+    """Columns of objects found in images (`jostle.core.found_objects`)."""
+    classifier: ObjectClassifier
+    """Which particles show objects, and which look alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +38,8 @@ class RewardContext:
     """How far objects are from their goals."""
     farthest: float
     """Largest distance that can be observed, in meters or radians."""
+    images: ImageContext | None = None
+    """What is known of images, for rewards of `IMAGE_REWARDS`."""
 
 
 MakeReward = Callable[[RewardContext], Reward]
@@ -27,8 +49,51 @@ def _true(context: RewardContext) -> Reward:
     return DistanceReward(context.metric, context.farthest)
 
 
-REWARDS: Registry[MakeReward] = Registry("reward", {"true": _true})
+def make_table_reward(context: RewardContext) -> TableReward:
+    """The table reward of a task; also the detector of success by images."""
+    images = images_of(context)
+    return TableReward(
+        images.objects, images.classifier.same_color, context.metric.scale, context.farthest
+    )
+
+
+def _chamfer(
+    context: RewardContext, variant: Literal["gdac-code", "gdac-paper", "plain"]
+) -> Reward:
+    images = images_of(context)
+    return ParticleReward(images.layout, images.classifier, ChamferConfig(variant))
+
+
+REWARDS: Registry[MakeReward] = Registry(
+    "reward",
+    {
+        "true": _true,
+        "table": make_table_reward,
+        "gdac": partial(_chamfer, variant="gdac-code"),
+        "gdac-paper": partial(_chamfer, variant="gdac-paper"),
+        "chamfer": partial(_chamfer, variant="plain"),
+    },
+)
 """Factories by name; `true` is the distance of true coordinates."""
+IMAGE_REWARDS: set[str] = {"table", "gdac", "gdac-paper", "chamfer"}
+"""Rewards that need a classifier of objects and read nothing but images."""
+
+
+def images_of(context: RewardContext) -> ImageContext:
+    """What is known of images; a task without any has no such reward."""
+    if context.images is None:
+        raise BadValueError(
+            "This reward reads images: train a pixel agent with an encoder of particles (--obs "
+            "pixels)."
+        )
+    return context.images
+
+
+def image_context(
+    layout: EntityLayout, features: int, views: int, classifier: ObjectClassifier
+) -> ImageContext:
+    """What a reward may know of particles with so many features in so many views."""
+    return ImageContext(layout=layout, objects=found_layout(features, views), classifier=classifier)
 
 
 def make_reward(name: str, context: RewardContext) -> Reward:
@@ -40,9 +105,14 @@ def make_reward(name: str, context: RewardContext) -> Reward:
                 f"The reward '{name}' has no '{part}'. A reward has reads, minimum, per_object and "
                 "total (jostle.core.protocols.Reward)."
             )
-    if reward.reads not in ("coordinates", "entities"):
+    if reward.reads not in ("coordinates", "entities", "objects"):
         raise BadValueError(
-            f"The reward '{name}' reads '{reward.reads}'. A reward reads 'coordinates' or "
-            "'entities'."
+            f"The reward '{name}' reads '{reward.reads}'. A reward reads 'coordinates', "
+            "'entities' or 'objects'."
+        )
+    if reward.reads == "objects" and name not in IMAGE_REWARDS:
+        raise BadValueError(
+            f"The reward '{name}' reads objects found in images, which need a classifier: register "
+            "it with register_reward(..., images=True)."
         )
     return reward

@@ -17,7 +17,7 @@ class DistanceReward:
     """How far an object is from its goal."""
     farthest: float
     """Largest distance that can be observed, in meters or radians."""
-    reads: ClassVar[Literal["coordinates", "entities"]] = "coordinates"
+    reads: ClassVar[Literal["coordinates", "entities", "objects"]] = "coordinates"
 
     @property
     def minimum(self) -> float:

@@ -66,22 +66,42 @@ class TableReward:
 
         `state` is (B, 1, M, W), `goal` (B, 1, G, W).
         """
+        return self.match(state, goal)[0]
+
+    def match(self, state: Entities, goal: Entities) -> tuple[Floats, NDArray[np.int64]]:
+        """Distances (B, G) as above, and the row of each goal object's match, -1 without one."""
+        shape = goal.visible[:, 0].shape
+        matched = np.full(shape, self.farthest, np.float32)  # (B, G)
+        row = np.full(shape, -1, np.int64)
+        cost = self._cost(_cropped(state), _cropped(goal))  # (B, G', M')
+        samples = np.arange(len(cost))
+        pairs = np.isfinite(cost).any(-1).sum(-1).max(initial=0)
+        for _ in range(int(pairs)):  # the nearest pair first
+            best = cost.reshape(len(cost), -1).argmin(1)
+            target, match = np.divmod(best, cost.shape[2])
+            found = np.isfinite(cost[samples, target, match])
+            one, target, match = samples[found], target[found], match[found]
+            matched[one, target] = np.minimum(cost[one, target, match], self.farthest)
+            row[one, target] = match
+            cost[one, target] = np.inf
+            cost[one, :, match] = np.inf
+        return matched * goal.visible[:, 0], row
+
+    def _cost(self, state: Entities, goal: Entities) -> Floats:
+        """Distance on the table of every pair of goal and object, (B, G, M); infinite if unlike."""
         objects, goals = state.values[:, 0], goal.values[:, 0]
         if not (np.isfinite(objects).all() and np.isfinite(goals).all()):
             raise NotFiniteError("Objects found in images are NaN or infinite: check the encoder.")
         alike = feature_gaps(goals, objects, self.layout) < self.same_color  # (B, G, M)
         alike &= state.visible[:, 0][:, None, :] & goal.visible[:, 0][:, :, None]
-        gap = goals[:, :, None, self.layout[POSITION]] - objects[:, None, :, self.layout[POSITION]]
-        distance = np.linalg.norm(gap, axis=-1)  # (B, G, M)
-        cost = np.where(alike, distance, np.inf)
-        matched = np.full(goal.visible[:, 0].shape, self.farthest, np.float32)  # (B, G)
-        rows = np.arange(len(cost))
-        for _ in range(int(alike.any(-1).sum(-1).max(initial=0))):  # the nearest pair first
-            best = cost.reshape(len(cost), -1).argmin(1)
-            target, match = np.divmod(best, cost.shape[2])
-            found = np.isfinite(cost[rows, target, match])
-            closest = np.minimum(cost[rows[found], target[found], match[found]], self.farthest)
-            matched[rows[found], target[found]] = closest
-            cost[rows[found], target[found]] = np.inf
-            cost[rows[found], :, match[found]] = np.inf
-        return matched * goal.visible[:, 0]
+        place = self.layout[POSITION]
+        gap = goals[:, :, None, place] - objects[:, None, :, place]  # (B, G, M, 2)
+        cost: Floats = np.where(alike, np.sqrt((gap * gap).sum(-1)), np.inf)
+        return cost
+
+
+def _cropped(objects: Entities) -> Entities:
+    """Without the last rows that are empty in every sample, which are most of them."""
+    used = np.flatnonzero(objects.visible.any((0, 1)))
+    count = int(used[-1]) + 1 if len(used) else 0
+    return Entities(objects.values[:, :, :count], objects.visible[:, :, :count])

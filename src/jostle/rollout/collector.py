@@ -14,6 +14,7 @@ from jostle.core.protocols import Observation, Observer
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.replay.episodes import Episodes, Trajectory
 from jostle.rollout.frame_dataset import palette_of
+from jostle.rollout.object_recorder import ObjectRecorder
 
 ActFn = Callable[[Observation, Entities, Entities], NDArray[np.float32]]
 """From the raw observation, state entities and goal entities to actions (B, A)."""
@@ -57,6 +58,7 @@ class Collector:
         privileged_observer: Observer | None = None,
         goal_render_every: int = 0,
         keep_state_obs: bool = False,
+        objects: ObjectRecorder | None = None,
     ) -> None:
         """Collect episodes of `steps` actions.
 
@@ -67,6 +69,7 @@ class Collector:
             privileged_observer: What privileged critics see.
             goal_render_every: If not 0, render images with the arm retracted every so many steps.
             keep_state_obs: Whether to keep true state for teachers that are asked again.
+            objects: Follows objects in images, for rewards, goals and metrics by images.
         """
         require(
             goal_render_every <= steps,
@@ -75,6 +78,7 @@ class Collector:
         self.env, self.observer, self.steps = env, observer, steps
         self.privileged_observer = privileged_observer
         self._goal_render_every, self._keep_state_obs = goal_render_every, keep_state_obs
+        self._objects = objects
 
     def collect(self, act_fn: ActFn) -> tuple[Episodes, dict[str, float]]:
         """Play one episode in every environment.
@@ -87,6 +91,8 @@ class Collector:
             observer.reset(np.arange(self.env.num_envs))
         observation, infos = self.env.reset()
         actor = TrajectoryRecorder(self.observer, observation)
+        if self._objects is not None:
+            self._objects.start(actor.state, actor.goal)
         critic = None
         if self.privileged_observer is not None:
             critic = TrajectoryRecorder(self.privileged_observer, observation)
@@ -98,6 +104,8 @@ class Collector:
             action = act_fn(observation, actor.state, actor.goal)
             observation, _, _, _, infos = self.env.step(action)
             actor.add(observation)
+            if self._objects is not None:
+                self._objects.add(actor.state)
             if critic is not None:
                 critic.add(observation)
             actions.append(action)
@@ -117,8 +125,14 @@ class Collector:
             rendered_goals=stack_steps(renders) if renders else None,
             state_obs=np.stack(state_obs, axis=1) if keep else None,
             color_ids=color_ids_of(self.env) if keep else None,
+            objects=None if self._objects is None else self._objects.trajectory(),
+            goal_steps=None if self._objects is None else self._objects.goal_steps(),
         )
-        return episodes, {name: float(np.mean(infos[name])) for name in _INFOS}
+        if self._objects is not None:
+            metrics = self._objects.metrics()
+        else:
+            metrics = {name: infos[name] for name in _INFOS}
+        return episodes, {name: float(np.mean(values)) for name, values in metrics.items()}
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """State of the environments and of the observers."""

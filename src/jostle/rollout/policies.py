@@ -23,6 +23,11 @@ class AgentPolicy:
         return self._agent
 
     @property
+    def observer(self) -> Observer:
+        """What it sees with."""
+        return self._observer
+
+    @property
     def layout(self) -> EntityLayout:
         """Which columns of its entities are what."""
         return self._observer.layout

@@ -1,4 +1,4 @@
-"""Moving straight to an object: exploration that reads true positions."""
+"""Moving straight to an object, by true positions or by those of particles."""
 
 import numpy as np
 from numpy.typing import NDArray

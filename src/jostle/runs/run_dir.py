@@ -61,6 +61,11 @@ class RunDir:
         """The encoder of a pixel agent."""
         return self.path / "encoder.safetensors"
 
+    @property
+    def object_classifier(self) -> Path:
+        """Which particles show objects, in a training by images."""
+        return self.path / "object-classifier.safetensors"
+
     def weights(self) -> Path:
         """The best weights; before the first evaluation, those of the last checkpoint."""
         for path in (self.best, self.last):

@@ -10,16 +10,18 @@ from torch import Tensor
 
 from jostle.core.checkpoint import pack_rng, save, unpack_rng
 from jostle.core.errors import NotFiniteError, require
+from jostle.core.found_objects import IMAGE_METRICS
 from jostle.core.profiler import PROFILER
 from jostle.core.protocols import Stateful
 from jostle.encoders.saving import encoder_reference
+from jostle.evaluation.by_images import ImageEvaluation
 from jostle.evaluation.evaluate import Evaluation
 from jostle.replay.episodes import Episodes
 from jostle.runs.config import changed_config
 from jostle.runs.run_dir import RunDir, critics_file
 from jostle.runs.trainer import Report, Schedule, Trainer
 from jostle.training.collection_config import CollectionConfig
-from jostle.training.components import Components, evaluate_agent
+from jostle.training.components import Components, evaluate_agent, evaluate_agent_by_images
 from jostle.training.experiment import Experiment, differences, read_experiment
 
 _LOGGED = ("success", "success_fraction", "average_distance", "average_return")
@@ -120,8 +122,10 @@ class AgentTrainer(Trainer):
     def evaluate(self) -> dict[str, Any]:
         """Evaluate on fixed episodes, and keep the best weights."""
         training = self.experiment.training
-        evaluation = evaluate_agent(self.experiment, self.components.agent, training.eval_episodes)
-        success = evaluation.mean("success")
+        measure = evaluate_agent_by_images if self.experiment.success_by_images else evaluate_agent
+        evaluation = measure(self.experiment, self.components.agent, training.eval_episodes)
+        logged = tuple(IMAGE_METRICS) if self.experiment.success_by_images else _LOGGED
+        success = evaluation.mean(logged[0])
         if 0 < training.stop_at_success <= success:
             self.counters["solved"] = True
         if success >= self.counters["best"]:
@@ -129,7 +133,7 @@ class AgentTrainer(Trainer):
             self._save_weights(self.run_dir.best, evaluation)
         if self.done:
             self._save_weights(self.run_dir.final, evaluation)
-        means = {name: evaluation.mean(name) for name in _LOGGED}
+        means = {name: evaluation.mean(name) for name in logged}
         return {**means, "best": self.counters["best"]}
 
     def store(self, episodes: Episodes) -> None:
@@ -196,7 +200,7 @@ class AgentTrainer(Trainer):
             "minutes": round(self.counters["seconds"] / 60, 1),
         }
 
-    def _save_weights(self, path: Path, evaluation: Evaluation) -> None:
+    def _save_weights(self, path: Path, evaluation: Evaluation | ImageEvaluation) -> None:
         """Write the agent and, in a second file, what else is needed to continue learning."""
         agent = self.components.agent
         meta = {**self.describe(), "score": evaluation.summary()}

@@ -9,6 +9,7 @@ from jostle.core.profiler import PROFILER
 from jostle.core.protocols import Agent, Observation, Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.rollout.reach import away_from_edge, present, reach
+from jostle.rollout.reach_particles import ParticleTargets
 from jostle.training.components import table_half_size
 from jostle.training.experiment import Experiment
 
@@ -28,6 +29,10 @@ class BehaviorPolicy:
         self._experiment, self._env, self._agent = experiment, env, agent
         self.rng, self._teacher = rng, teacher
         self._reaching = ReachExploration(env.num_envs)
+        self._particles: ParticleTargets | None = None
+        if experiment.explore.reach_from == "particles":
+            half_size = table_half_size(env)
+            self._particles = ParticleTargets(agent.spec.layout, env.num_envs, half_size)
         fraction = experiment.training.expert_fraction
         self._expert = np.arange(env.num_envs) < fraction * env.num_envs
         self._episodes = 0
@@ -51,7 +56,7 @@ class BehaviorPolicy:
 
         # Moves towards objects
         if config.reach_prob > 0:
-            actions = self._reach(observation["observation"], actions)
+            actions = self._reach(observation["observation"], state, goal, actions)
 
         # Demonstrations
         if self._teacher is not None:
@@ -59,14 +64,28 @@ class BehaviorPolicy:
         return actions
 
     def _reach(
-        self, rows: NDArray[np.float32], actions: NDArray[np.float32]
+        self,
+        rows: NDArray[np.float32],
+        state: Entities,
+        goal: Entities,
+        actions: NDArray[np.float32],
     ) -> NDArray[np.float32]:
-        """Replace actions of environments that move towards an object of true state (B, 1+N, F)."""
+        """Replace actions of environments that move towards an object.
+
+        Objects are those of true state (B, 1+N, F), or, but for the gripper, those of particles.
+        """
         config, rng, env = self._experiment.explore, self.rng, self._env
-        available = present(rows[:, 1:], env.goal_metric.padded)
+        if self._particles is None:
+            available = present(rows[:, 1:], env.goal_metric.padded)
+        else:
+            last = self._reaching.target
+            looked = self._particles.look(rows[:, 0], state, goal, last)
+            rows, available, self._reaching.target = looked
         if config.reach_avoid_edge:
             available &= away_from_edge(rows, table_half_size(env))
         reaching = self._reaching.step(config, available, rng)
+        if self._particles is not None:
+            self._particles.remember(rows, self._reaching.target)
         moves = reach(rows, np.maximum(self._reaching.target, 0))
         moves = np.clip(moves + config.sigma * rng.standard_normal(moves.shape), -1, 1)
         return np.where(reaching[:, None], moves, actions).astype(np.float32)

@@ -12,26 +12,32 @@ from jostle.agents.networks import ObservationSpec
 from jostle.agents.td3 import TD3Agent
 from jostle.core.checkpoint import CheckpointError
 from jostle.core.devices import resolve_device
-from jostle.core.entities import POSITION
 from jostle.core.errors import require
+from jostle.core.object_classifier import ObjectClassifier
 from jostle.core.protocols import Agent, Encoder, Observer, Policy
 from jostle.core.seeding import SeedTree
 from jostle.encoders.catalog import drop_attributes, show_all_particles
 from jostle.envs.vector import TabletopVectorEnv
+from jostle.evaluation.by_images import ImageEvaluation, evaluate_by_images
 from jostle.evaluation.evaluate import Evaluation, evaluate
 from jostle.nets.config import NetConfig
 from jostle.replay.buffer import EpisodeBuffer
 from jostle.replay.sampler import HindsightSampler
 from jostle.replay.transition_rewards import RewardSpec
-from jostle.rewards.catalog import RewardContext, make_reward
+from jostle.rewards.catalog import make_reward
 from jostle.rollout.collector import Collector
 from jostle.rollout.observer import StateFeatures, StateObserver, features_of
 from jostle.rollout.pixel_observer import PixelObserver
 from jostle.rollout.policies import AgentPolicy
 from jostle.rollout.smorl import SubgoalObserver, SubgoalPolicy
-from jostle.rollout.table_projection import TableProjection
 from jostle.tasks.catalog import TASKS, task_with
 from jostle.training.experiment import Experiment
+from jostle.training.images import (
+    goals_of_objects,
+    object_recorder,
+    reward_context,
+    table_projection,
+)
 
 if TYPE_CHECKING:
     from jostle.training.env_groups import EpisodeSource
@@ -116,7 +122,7 @@ def make_observer(
 ) -> Observer:
     """The observer that goes with a network, or with an encoder and its cameras."""
     if sensor is not None:
-        projection = _table_projection(env, sensor) if net.table_xy else None
+        projection = table_projection(env, sensor) if net.table_xy else None
         return PixelObserver(sensor.encoder, sensor.cameras, projection, device)
     require(
         not net.table_xy,
@@ -149,10 +155,13 @@ def make_sampler(
     buffer: EpisodeBuffer,
     observer: Observer,
     privileged_observer: Observer | None = None,
+    classifier: ObjectClassifier | None = None,
 ) -> HindsightSampler:
-    """The hindsight sampler with the experiment's reward."""
+    """The hindsight sampler with the experiment's reward; with a classifier, goals by images."""
     goal_spec = observer.goal_spec()
-    if experiment.hindsight.skip_fallen_goals:
+    if classifier is not None:
+        goal_spec = goals_of_objects(goal_spec, observer.layout, classifier)
+    elif experiment.hindsight.skip_fallen_goals:
         require(
             env.goal_metric.goal_type == "position",
             f"{env.episode_sampler.task.name} asks for headings, which do not show whether an "
@@ -160,7 +169,7 @@ def make_sampler(
         )
         goal_spec = replace(goal_spec, table_half_size=table_half_size(env))
     config = experiment.td3
-    context = RewardContext(metric=env.goal_metric, farthest=env.state_reader.farthest)
+    context = reward_context(env, observer, classifier)
     reward = make_reward(experiment.training.reward, context)
     per_object = experiment.net.values == "per-entity"
     return HindsightSampler(
@@ -237,23 +246,26 @@ def evaluate_agent(
         env.close()
 
 
+def evaluate_agent_by_images(
+    experiment: Experiment, agent: Agent, episodes: int, num_envs: int = 48
+) -> ImageEvaluation:
+    """The same by images alone: the true metrics of the environments are not read."""
+    assert agent.sensor is not None
+    env = make_env(experiment, min(num_envs, max(episodes, 1)), agent.sensor.encoder)
+    try:
+        policy = make_policy(agent, env)
+        assert isinstance(policy, AgentPolicy)
+        recorder = object_recorder(experiment, env, policy.observer, agent.sensor)
+        assert recorder is not None
+        return evaluate_by_images(env, policy, recorder, experiment.name, episodes, EVAL_SEED)
+    finally:
+        env.close()
+
+
 def table_half_size(env: TabletopVectorEnv) -> NDArray[np.float32]:
     """Half the table's sides, (2,)."""
     table = env.state_reader.table
     return np.array([table.x / 2, table.y / 2], np.float32)
-
-
-def _table_projection(env: TabletopVectorEnv, sensor: PixelSensor) -> TableProjection:
-    """Know the cameras of an environment as they are before any variation."""
-    require(
-        POSITION in sensor.encoder.layout,
-        "Only particles have positions in an image that project to the table: use an encoder "
-        "'dlp', or --no-table-xy.",
-    )
-    cameras = {camera.name: camera for camera in env.episode_sampler.appearance.cameras}
-    return TableProjection(
-        [cameras.get(name) for name in sensor.cameras], sensor.encoder.config.image_size
-    )
 
 
 def agent_spec(observer: Observer, privileged_observer: Observer | None) -> ObservationSpec:

@@ -17,6 +17,7 @@ from jostle.training.behavior import BehaviorPolicy
 from jostle.training.collection_config import CollectionConfig
 from jostle.training.components import make_observers, make_training_env
 from jostle.training.experiment import Experiment
+from jostle.training.images import object_recorder
 
 Collected = tuple[Episodes, dict[str, float]]
 """Episodes, and means of the metrics of their last steps."""
@@ -58,7 +59,8 @@ def make_collector(
     steps = training.horizon or env.episode_sampler.task.horizon(env.episode_sampler.max_objects)
     observer, privileged_observer = make_observers(experiment, env, sensor, privileged)
     renders, keep_state = experiment.hindsight.goal_render_every, training.goal_augmentation > 0
-    return Collector(env, observer, steps, privileged_observer, renders, keep_state)
+    objects = object_recorder(experiment, env, observer, sensor)
+    return Collector(env, observer, steps, privileged_observer, renders, keep_state, objects)
 
 
 @dataclass

@@ -9,9 +9,12 @@ from jostle.core.entities import StateFeatures
 from jostle.core.errors import BadValueError, require
 from jostle.nets.config import NetConfig
 from jostle.replay.config import HindsightConfig
+from jostle.rewards.catalog import IMAGE_REWARDS
 from jostle.runs import config
 from jostle.tasks.catalog import TASKS
 from jostle.training.collection_config import CollectionConfig
+from jostle.training.curriculum_config import CurriculumConfig as CurriculumConfig
+from jostle.training.image_checks import check_images
 
 Carry = Literal["actor", "all"]
 """What a new run takes over from weights: the actor, or also critics and target networks."""
@@ -28,7 +31,11 @@ class TrainingConfig:
     teacher: str = "oracle"
     """Teacher of 'dagger': oracle, a name of the zoo, a run or a file of weights."""
     reward: str = "true"
-    """Reward of training; true: the distance of true coordinates."""
+    """Reward of training; true: the distance of true coordinates; table: of objects found in images
+    on the table; gdac, gdac-paper, chamfer: of particles in the images."""
+    success: Literal["images", "truth"] | None = None
+    """Whether evaluations, choice of weights and curriculum go by success in images or by true
+    state; by default images with a reward of images, else truth."""
     num_envs: int = 16
     """Environments that collect at once."""
     env_steps: int = 480_000
@@ -100,44 +107,6 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CurriculumConfig:
-    """Stages with fewer objects that come before the training itself: one number for each."""
-
-    stage_objects: tuple[int, ...] = (1, 2)
-    """Numbers of objects of the stages."""
-    stage_env_steps: tuple[int, ...] = (28_800, 33_600)
-    """Environment steps of the stages, at most."""
-    stage_success: tuple[float, ...] = (0.8, 0.8)
-    """Success in an evaluation at which a stage ends early."""
-    stage_horizons: tuple[int, ...] = (30, 50)
-    """Steps of an episode."""
-    stage_epsilon: tuple[float, ...] = (0.3, 0.1)
-    """Probabilities of a random action."""
-    stage_sigma: tuple[float, ...] = (0.2, 0.15)
-    """Standard deviations of the noise on every action."""
-    stage_reach_prob: tuple[float, ...] = (0.1, 0.05)
-    """Probabilities per step to start moving towards an object."""
-    random_episodes_first: int = 64
-    """Episodes of random actions before the first stage starts to learn."""
-
-    def __post_init__(self) -> None:
-        """Refuse stages that are not complete."""
-        numbers = self.stage_objects
-        require(
-            list(numbers) == sorted(set(numbers)) and all(number >= 1 for number in numbers),
-            f"stage_objects are rising numbers such as 1 2, not {numbers}.",
-        )
-        for name in (
-            "stage_env_steps", "stage_success", "stage_horizons", "stage_epsilon", "stage_sigma",
-            "stage_reach_prob",
-        ):  # fmt: skip
-            require(
-                len(getattr(self, name)) == len(numbers),
-                f"{name} needs {len(numbers)} numbers, one per stage, not {getattr(self, name)}.",
-            )
-
-
-@dataclass(frozen=True, kw_only=True)
 class OfflineConfig:
     """The loop of methods that learn from recorded episodes alone."""
 
@@ -175,6 +144,9 @@ class Experiment:
     for unstructured networks (flat)."""
     encoder: str = ""
     """Encoder of a pixel agent: a name of the zoo, a run or a file; empty: true state."""
+    object_classifier: str = ""
+    """File of the classifier of objects for training by images; by default one is fitted to random
+    actions when the run starts."""
     cameras: tuple[str, ...] = ("front", "side")
     """Cameras of a pixel agent, in the order the encoder was trained with."""
     drop_attributes: tuple[Literal["scale", "depth", "mask"], ...] = ()
@@ -231,6 +203,7 @@ class Experiment:
             not self.training.curriculum or len(self.curriculum.stage_objects) > 0,
             "A curriculum needs stages with fewer objects, such as --stage-objects 1 2.",
         )
+        check_images(self)
         groups = self.collection.groups
         require(
             self.training.num_envs % groups == 0,
@@ -242,6 +215,17 @@ class Experiment:
             "SMORL from images is not there yet: train from true state (--obs state), or with "
             "--arch eit.",
         )
+
+    @property
+    def success_by_images(self) -> bool:
+        """Whether training itself measures success by images."""
+        default = "images" if self.training.reward in IMAGE_REWARDS else "truth"
+        return (self.training.success or default) == "images"
+
+    @property
+    def finds_objects(self) -> bool:
+        """Whether objects are found in images while training."""
+        return self.success_by_images or self.training.reward in IMAGE_REWARDS
 
     @property
     def max_objects(self) -> int:

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from jostle.agents.base import PixelSensor
 from jostle.cluster.ray_session import check_ray, ray_session, worker_error
 from jostle.core.errors import ClusterError
 from jostle.core.profiler import PROFILER
-from jostle.core.protocols import Agent, Encoder
+from jostle.core.protocols import Agent
 from jostle.replay.episodes import Episodes
 from jostle.training.env_groups import Collected, State, join, join_states, split_states
 from jostle.training.experiment import Experiment
@@ -54,7 +55,7 @@ class RayWorkers:
     def __init__(
         self,
         experiment: Experiment,
-        encoder: Encoder | None,
+        sensor: PixelSensor | None,
         agent: Agent,
         load_teacher: LoadTeacher,
         worker: type = RolloutWorker,
@@ -63,7 +64,7 @@ class RayWorkers:
         self._worker = worker
         check_ray(_WHAT, experiment.collection.ray)
         self._experiment, self._config = experiment, experiment.collection
-        self._encoder, self._agent, self._load_teacher = encoder, agent, load_teacher
+        self._sensor, self._agent, self._load_teacher = sensor, agent, load_teacher
         self._slots = [_Slot(index) for index in range(self._config.groups)]
         self._ray: Any = None
         self._session = ExitStack()
@@ -116,7 +117,7 @@ class RayWorkers:
         """Join the cluster and start all workers."""
         session = ray_session(self._config.ray, self._config.workers, _WHAT)
         self._ray = self._session.enter_context(session)
-        shared = (self._experiment, self._encoder, self._load_teacher)
+        shared = (self._experiment, self._sensor, self._load_teacher)
         self._shared = [self._ray.put(part) for part in shared]
         for slot in self._slots:
             self._start(slot)

@@ -7,6 +7,7 @@ from typing import Any
 
 from jostle.core.checkpoint import CheckpointError
 from jostle.core.errors import BadValueError, require
+from jostle.core.object_classifier import ObjectClassifier
 from jostle.core.protocols import Encoder, Policy
 from jostle.encoders.saving import load_encoder, save_encoder
 from jostle.envs.vector import TabletopVectorEnv
@@ -20,6 +21,7 @@ from jostle.training.carry import carry_weights, critics_of
 from jostle.training.components import agent_encoder
 from jostle.training.curriculum import CurriculumTrainer, Stage, stages_of
 from jostle.training.experiment import Carry, Experiment, differences, read_experiment
+from jostle.training.images import new_classifier, run_classifier, store_classifier
 from jostle.training.methods import METHODS
 from jostle.training.train import LoadTeacher, make_trainer
 
@@ -58,19 +60,22 @@ def start_run(
     encoder = None
     if experiment.encoder:
         encoder = agent_encoder(load_encoder(experiment.encoder), experiment)
+    classifier = new_classifier(experiment, encoder)
 
     # Everything is built before anything is written: a mistake leaves no folder behind
     if experiment.training.curriculum:
         first = stages_of(experiment, run)[0]
-        trainer = make_trainer(first.experiment, first.run, report, encoder, load_teacher)
+        trainer = make_trainer(
+            first.experiment, first.run, report, encoder, load_teacher, classifier
+        )
         trainer.check_budget()
         trainer.components.env.close()
-        _create(run, experiment, encoder, [])
+        _create(run, experiment, encoder, classifier, [])
         return _curriculum(experiment, run, report, load_teacher)
-    trainer = make_trainer(experiment, run, report, encoder, load_teacher)
+    trainer = make_trainer(experiment, run, report, encoder, load_teacher, classifier)
     trainer.check_budget()
     history = carry_weights(trainer, weights, carry)
-    _create(run, experiment, encoder, history)
+    _create(run, experiment, encoder, classifier, history)
     if history:  # a run that is killed early does not lose them
         trainer.save()
     return trainer
@@ -118,7 +123,8 @@ def resume_run(
         return _curriculum(experiment, run, report, load_teacher, notify)
 
     encoder = load_encoder(run.encoder)[0] if experiment.encoder else None
-    trainer = make_trainer(experiment, run, report, encoder, load_teacher)
+    classifier = run_classifier(run, experiment, encoder)
+    trainer = make_trainer(experiment, run, report, encoder, load_teacher, classifier)
     if run.last.exists():
         trainer.resume()
     elif run.read_history():
@@ -147,13 +153,18 @@ def _check_start(experiment: Experiment, weights: Path | None, carry: Carry | Pa
 
 
 def _create(
-    run: RunDir, experiment: Experiment, encoder: Encoder | None, history: list[dict[str, Any]]
+    run: RunDir,
+    experiment: Experiment,
+    encoder: Encoder | None,
+    classifier: ObjectClassifier | None,
+    history: list[dict[str, Any]],
 ) -> None:
     """Write the config of a run."""
     run.create(experiment.to_dict())
     run.write_history(history)
     if encoder is not None:  # a copy of its own: the run can resume wherever the original went
         save_encoder(run.encoder, encoder, {})
+    store_classifier(run, classifier)
 
 
 def _change_total(trainer: AgentTrainer, before: int, notify: Notify) -> None:
@@ -186,10 +197,13 @@ def _curriculum(
 
     def open_stage(stage: Stage, before: RunDir | None, report: Report) -> AgentTrainer:
         encoder = load_encoder(run.encoder)[0] if experiment.encoder else None
+        classifier = run_classifier(run, experiment, encoder)
         if not stage.run.experiment.is_file():
-            _create(stage.run, stage.experiment, encoder, [])
+            _create(stage.run, stage.experiment, encoder, classifier, [])
         total = read_experiment(stage.run.read_experiment()).training.env_steps
-        trainer = make_trainer(stage.experiment, stage.run, report, encoder, load_teacher)
+        trainer = make_trainer(
+            stage.experiment, stage.run, report, encoder, load_teacher, classifier
+        )
         if stage.run.last.exists():
             trainer.resume()
         elif before is not None:

@@ -4,6 +4,7 @@ import torch
 
 from jostle.agents.base import PixelSensor
 from jostle.core.errors import require
+from jostle.core.object_classifier import ObjectClassifier
 from jostle.core.protocols import Agent, Encoder
 from jostle.core.seeding import SeedTree
 from jostle.replay.buffer import EpisodeBuffer
@@ -25,8 +26,12 @@ def make_trainer(
     report: Report,
     encoder: Encoder | None,
     load_teacher: LoadTeacher,
+    classifier: ObjectClassifier | None = None,
 ) -> AgentTrainer:
-    """Build everything from the experiment and its seed; nothing is written yet."""
+    """Build everything from the experiment and its seed; nothing is written yet.
+
+    `classifier` says which particles show objects, for training by images.
+    """
     training, seeds = experiment.training, SeedTree(experiment.seed)
     method = METHODS[training.method]
     require(
@@ -44,30 +49,29 @@ def make_trainer(
     if training.threads:
         torch.set_num_threads(training.threads)
 
-    sensor = None if encoder is None else PixelSensor(encoder, experiment.cameras)
+    sensor = None if encoder is None else PixelSensor(encoder, experiment.cameras, classifier)
     collector = make_collector(group_experiment(experiment, 0), sensor, method.privileged)
     env, observer, privileged = collector.env, collector.observer, collector.privileged_observer
     buffer = EpisodeBuffer(max(training.replay_size // collector.steps, training.num_envs))
-    sampler = make_sampler(experiment, env, buffer, observer, privileged)
+    sampler = make_sampler(experiment, env, buffer, observer, privileged, classifier)
     agent = method.make_agent(experiment, observer, privileged, sensor)
     check_agent(agent, training.method)
     teacher = load_teacher(method.teacher(experiment), env) if method.teacher else None
-    source = _make_source(experiment, encoder, agent, load_teacher)
+    source = _make_source(experiment, sensor, agent, load_teacher)
     rng = seeds.rng("exploration")
     components = Components(collector, buffer, sampler, agent, rng, teacher, source)
     return method.make_trainer(experiment, components, run, report)
 
 
 def _make_source(
-    experiment: Experiment, encoder: Encoder | None, agent: Agent, load_teacher: LoadTeacher
+    experiment: Experiment, sensor: PixelSensor | None, agent: Agent, load_teacher: LoadTeacher
 ) -> EpisodeSource | None:
     """Workers, or several groups in this process; None for the only group."""
     collection = experiment.collection
     if collection.workers:
-        return RayWorkers(experiment, encoder, agent, load_teacher)
+        return RayWorkers(experiment, sensor, agent, load_teacher)
     if collection.groups == 1:
         return None
-    sensor = None if encoder is None else PixelSensor(encoder, experiment.cameras)
     privileged = METHODS[experiment.training.method].privileged
     groups = []
     for index in range(collection.groups):

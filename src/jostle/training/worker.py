@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from jostle.agents.base import PixelSensor
-from jostle.core.protocols import Agent, Encoder, Policy
+from jostle.core.protocols import Agent, Policy
 from jostle.core.seeding import SeedTree
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.rollout.collector import Collector
@@ -48,7 +48,7 @@ class RolloutWorker:
     def __init__(
         self,
         experiment: Experiment,
-        encoder: Encoder | None,
+        sensor: PixelSensor | None,
         load_teacher: LoadTeacher,
         index: int,
         start: int,
@@ -59,7 +59,6 @@ class RolloutWorker:
         training = replace(own.training, threads=1, device="cpu")
         own = replace(own, training=training, td3=replace(own.td3, compile="off"))
         method = METHODS[training.method]
-        sensor = None if encoder is None else PixelSensor(encoder, own.cameras)
         collector = make_collector(own, sensor, method.privileged)
         observer, privileged = collector.observer, collector.privileged_observer
         self._agent = method.make_agent(own, observer, privileged, sensor)

@@ -1,0 +1,45 @@
+"""Chamfer rewards of an agent's particles: those that show objects, by a classifier of features."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.core.entities import FEATURES, Entities, EntityLayout
+from jostle.core.object_classifier import ObjectClassifier
+from jostle.rewards.chamfer import ChamferConfig, chamfer_reward
+from jostle.rewards.particle_sets import ParticleSet, particle_set
+
+
+@dataclass(frozen=True)
+class ParticleReward:
+    """One number for a whole set: how far its particles are from those of the goal."""
+
+    layout: EntityLayout
+    """Which columns of a particle are what."""
+    classifier: ObjectClassifier
+    """Which particles show objects."""
+    config: ChamferConfig
+    """How two sets are compared."""
+    reads: ClassVar[Literal["coordinates", "entities", "objects"]] = "entities"
+
+    @property
+    def minimum(self) -> float:
+        """Least reward in one step."""
+        return self.config.minimum
+
+    def per_object(self, state: Entities, goal: Entities) -> None:
+        """None: particles of one object do not know of each other."""
+        del state, goal
+
+    def total(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
+        """Reward of particles (B, V, K, D) for those of goals, (B,)."""
+        sets = self._objects(state), self._objects(goal)
+        reward: NDArray[np.float32] = chamfer_reward(*sets, self.config).astype(np.float32)
+        return reward
+
+    def _objects(self, particles: Entities) -> ParticleSet:
+        """The particles that show objects."""
+        kept = self.classifier(particles.values[..., self.layout[FEATURES]])
+        return particle_set(particles, self.layout, kept)

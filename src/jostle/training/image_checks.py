@@ -1,0 +1,81 @@
+"""What training by images excludes: whatever would read true state, or has no meaning in images."""
+
+from typing import TYPE_CHECKING
+
+from jostle.core.errors import require
+from jostle.rewards.catalog import IMAGE_REWARDS
+from jostle.tasks.catalog import TASKS
+
+if TYPE_CHECKING:
+    from jostle.training.experiment import Experiment
+
+
+def check_images(experiment: "Experiment") -> None:
+    """Refuse experiments that a reward of images, or success by images, does not go with."""
+    training = experiment.training
+    require(
+        not experiment.object_classifier or experiment.finds_objects,
+        "A classifier of objects is for rewards of images: train with --reward table, or without "
+        "--object-classifier.",
+    )
+    if not experiment.finds_objects:
+        return
+    by_reward = training.reward in IMAGE_REWARDS
+    what = f"The reward '{training.reward}'" if by_reward else "Success by images"
+    require(
+        experiment.encoder != "",
+        f"{what} reads images: train a pixel agent with an encoder of particles (--obs pixels "
+        "--method td3), or from true state with --reward true.",
+    )
+    require(
+        training.method not in ("dagger", "bc", "iql", "iql-privileged"),
+        f"{what} is for agents that collect their own episodes and learn from rewards, not for "
+        f"the method '{training.method}'. Train with --method td3.",
+    )
+    require(
+        not experiment.net.mean_opacity_mask and "mask" not in experiment.drop_attributes,
+        f"{what} needs to know which particles are visible. Train with --no-mean-opacity-mask and "
+        "without --drop-attributes mask.",
+    )
+    _check_task(experiment, what)
+    if by_reward:
+        _check_reward(experiment, what)
+
+
+def _check_reward(experiment: "Experiment", what: str) -> None:
+    """Refuse exploration and values that read or need true state."""
+    explore, curriculum = experiment.explore, experiment.curriculum
+    staged = experiment.training.curriculum and any(curriculum.stage_reach_prob)
+    require(
+        explore.reach_prob == 0 and not staged,
+        f"{what} is for training without true state, but moves towards objects read where they "
+        "truly are. Train with --reach-prob 0 (and, with --curriculum, --stage-reach-prob 0 for "
+        "each stage).",
+    )
+    require(
+        experiment.net.values == "pooled",
+        f"{what} does not know which object of the true state a goal object is: values per entity "
+        "cannot be learned from it. Train with --values pooled.",
+    )
+
+
+def _check_task(experiment: "Experiment", what: str) -> None:
+    """Refuse tasks whose goals are not one place on the table per object."""
+    task = TASKS[experiment.task]
+    require(
+        task.goal_type == "position",
+        f"{what} measures places on the table, and {task.name} asks for headings. Train with "
+        "--reward true.",
+    )
+    require(
+        task.extra_slots() == 0,
+        f"{what} takes everything in a goal picture for an object to be moved, and {task.name} "
+        "shows objects there that are not in the scene. Train with --reward true.",
+    )
+    counts = range(task.counts[0], task.counts[1] + 1)
+    groups = {task.color_group(slot, count) for count in counts for slot in range(count)}
+    require(
+        len(groups) >= task.counts[1],
+        f"{what} pairs every object with one goal, and {task.name} has more objects than goals of "
+        "one color. Train with --reward true.",
+    )
