@@ -93,7 +93,7 @@ def _resume(config: ResumeConfig) -> "tuple[EncoderTrainer, ProgressBar]":
     from jostle.cli.progress import ProgressBar
     from jostle.pretraining.start import resume_run
 
-    bar = ProgressBar(config.minutes, "val_loss", _SHOWN)
+    bar = ProgressBar(config.minutes, ("val_loss",), _SHOWN)
     return resume_run(config.resume, bar, None, config.data, config.steps, notify=print), bar
 
 
@@ -108,7 +108,7 @@ def _prepare(kind: str, argv: list[str]) -> "tuple[EncoderTrainer, ProgressBar]"
     from jostle.pretraining.start import resume_run, start_run
     from jostle.zoo.encoders import find_encoder_file
 
-    bar, config = ProgressBar(options.minutes, "val_loss", _SHOWN), options.config
+    bar, config = ProgressBar(options.minutes, ("val_loss",), _SHOWN), options.config
     if options.resume is not None:
         data = Path(config.data) if config.data else None
         return resume_run(options.resume, bar, config, data), bar

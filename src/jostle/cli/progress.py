@@ -44,15 +44,17 @@ class SignalStopper:
 class ProgressBar:
     """Shows the metrics of a training, and stops it on request or when its time is over."""
 
-    def __init__(self, minutes: float | None, metric: str, names: Mapping[str, str]) -> None:
+    def __init__(
+        self, minutes: float | None, metrics: tuple[str, ...], names: Mapping[str, str]
+    ) -> None:
         """Stop after so many minutes.
 
         Args:
             minutes: Time limit; None for none.
-            metric: Metric that only evaluations have; each gets a line of its own.
+            metrics: Metrics of which only evaluations have one; each gets a line of its own.
             names: Metrics to show, with their short names.
         """
-        self._minutes, self._end, self._metric, self._names = minutes, 0.0, metric, names
+        self._minutes, self._end, self._metrics, self._names = minutes, 0.0, metrics, names
         self._stopper = SignalStopper()
         self._shown: dict[str, str] = {}
         self._trainer: Training | None = None
@@ -68,7 +70,7 @@ class ProgressBar:
 
         # Line and bar
         values = self._values(row)
-        if self._metric in row:
+        if any(metric in row for metric in self._metrics):
             print_progress(self._line(row, values))
         self._shown |= values
         if "best" not in values:

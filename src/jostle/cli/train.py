@@ -13,10 +13,13 @@ from jostle.presets.recipes import RECIPES
 from jostle.presets.words import TrainConfig, parse_words
 
 _SHOWN = {
-    "success": "success", "train_success": "train", "q_mean": "Q", "critic_loss": "critic",
+    "success": "success", "train_success": "train", "image_success": "success by images",
+    "train_image_success": "train by images", "q_mean": "Q", "critic_loss": "critic",
     "imitation_loss": "loss", "bc_loss": "bc",
 }  # fmt: skip
 """Metrics that the bar has room for, and their short names."""
+_EVALUATED = ("success", "image_success")
+"""Metrics of which evaluations have one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +63,7 @@ def _resume(config: ResumeConfig) -> int:
     from jostle.training.start import resume_run
     from jostle.zoo.agents import load_teacher
 
-    bar = ProgressBar(config.minutes, "success", _SHOWN)
+    bar = ProgressBar(config.minutes, _EVALUATED, _SHOWN)
     asked = {"workers": config.workers, "ray": config.ray}
     collection = {name: value for name, value in asked.items() if value is not None}
     trainer = resume_run(
@@ -74,7 +77,7 @@ def _start(config: TrainConfig) -> int:
     from jostle.cli.progress import ProgressBar
     from jostle.zoo.start import start_training
 
-    bar = ProgressBar(config.minutes, "success", _SHOWN)
+    bar = ProgressBar(config.minutes, _EVALUATED, _SHOWN)
     return bar.train(start_training(config, bar), "train")
 
 

@@ -14,6 +14,7 @@ from ray.tune.schedulers import ASHAScheduler
 from jostle.cluster.executors import NextJob, OnEnd
 from jostle.cluster.jobs import JobProcess, JobResult
 from jostle.cluster.ray_session import ray_session
+from jostle.core.log_keys import training_success
 
 METRIC, TIME = "success", "env_steps"
 """What trials are compared by, and when."""
@@ -111,4 +112,5 @@ def _evaluations(metrics: Path) -> list[dict[str, Any]]:
     """Rows of metrics with an evaluation; a line that is being written is left out."""
     text = metrics.read_text() if metrics.is_file() else ""
     rows = [json.loads(line) for line in text.rpartition("\n")[0].splitlines()]
-    return [row for row in rows if METRIC in row]
+    scored = ((row, training_success(row)) for row in rows)
+    return [{**row, METRIC: score} for row, score in scored if score is not None]

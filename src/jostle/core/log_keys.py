@@ -4,6 +4,9 @@ docs/reference has these texts, and tests check that no key is logged without on
 own may log other keys.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from jostle.core.found_objects import IMAGE_METRICS
 from jostle.core.goal_metric import METRICS
 
@@ -141,6 +144,12 @@ EPISODE_KEYS = {
 """Keys of one episode: `jostle.evaluate(...).rows`, lines of OUT.jsonl."""
 
 _METRIC_ROWS = COUNTERS | AGENT_KEYS | EVALUATION_KEYS | ENCODER_KEYS | TIME_KEYS
+
+
+def training_success(row: Mapping[str, Any]) -> float | None:
+    """Success in a row with an evaluation: by truth or, in training by images, by images."""
+    success: float | None = row.get("success", row.get("image_success"))
+    return success
 
 
 def explain_key(key: str) -> str | None:

@@ -244,14 +244,11 @@ def _pixels_dagger(choice: _Choice, experiment: Experiment) -> Experiment:
 
 
 def _by_images(experiment: Experiment) -> Experiment:
-    """No true state: goals as the cameras saw them, no moves towards true places."""
-    curriculum = experiment.curriculum
-    stages = (0.0,) * len(curriculum.stage_objects)
+    """No true state: goals as the cameras saw them, moves towards what particles show."""
     return replace(
         experiment,
-        explore=replace(experiment.explore, reach_prob=0.0),
+        explore=replace(experiment.explore, reach_from="particles"),
         hindsight=replace(experiment.hindsight, goal_render_every=0),
-        curriculum=replace(curriculum, stage_reach_prob=stages),
         net=replace(experiment.net, values="pooled"),
     )
 

@@ -40,15 +40,22 @@ class PlotStyle(NamedTuple):
 
 
 _STEPS = ("step", "gradient steps", 1.0)
+_AGENT_AXES = {
+    "env-steps": ("env_steps", "environment steps", 1.0),
+    "updates": ("updates", "updates", 1.0),
+    "minutes": _MINUTES,
+}
 _STYLES = (
     PlotStyle(
         "Evaluations during training",
         (("success", "success rate"), ("success_fraction", "fraction of objects at their goals")),
-        {
-            "env-steps": ("env_steps", "environment steps", 1.0),
-            "updates": ("updates", "updates", 1.0),
-            "minutes": _MINUTES,
-        },
+        _AGENT_AXES,
+        True,
+    ),
+    PlotStyle(
+        "Evaluations by images during training",
+        (("image_success", "success by images"), ("image_distance", "distance by images (m)")),
+        _AGENT_AXES,
         True,
     ),
     PlotStyle(
@@ -58,7 +65,7 @@ _STYLES = (
         False,
     ),
 )
-"""Styles for runs of agents, and of encoders."""
+"""Styles for runs of agents, by truth and by images, and of encoders."""
 
 
 class SeedSummary(NamedTuple):

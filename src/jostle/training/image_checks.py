@@ -47,10 +47,10 @@ def _check_reward(experiment: "Experiment", what: str) -> None:
     explore, curriculum = experiment.explore, experiment.curriculum
     staged = experiment.training.curriculum and any(curriculum.stage_reach_prob)
     require(
-        explore.reach_prob == 0 and not staged,
+        explore.reach_from == "particles" or (explore.reach_prob == 0 and not staged),
         f"{what} is for training without true state, but moves towards objects read where they "
-        "truly are. Train with --reach-prob 0 (and, with --curriculum, --stage-reach-prob 0 for "
-        "each stage).",
+        "truly are. Train with --reach-from particles, or with --reach-prob 0 (and, with "
+        "--curriculum, a --stage-reach-prob of 0 for each stage).",
     )
     require(
         experiment.net.values == "pooled",

@@ -10,6 +10,7 @@ from typing import Any
 from jostle.cluster.jobs import Job
 from jostle.core.checks import check_folder_name, check_int
 from jostle.core.errors import BadValueError, require
+from jostle.core.log_keys import training_success
 from jostle.presets.words import TrainConfig, parse_words
 from jostle.reports.seeds import mean_interval
 from jostle.reports.tables import markdown_table
@@ -153,8 +154,10 @@ def results_table(jobs: Sequence[Job]) -> str:
     """Success of the last evaluation by setting, over seeds; trials without one are counted."""
     groups: dict[Path, list[float | None]] = {}
     for job in jobs:
-        rows = [row for row in RunDir(job.folder).rows() if "success" in row]
-        groups.setdefault(job.folder.parent, []).append(rows[-1]["success"] if rows else None)
+        scores = [training_success(row) for row in RunDir(job.folder).rows()]
+        known_scores = [score for score in scores if score is not None]
+        last = known_scores[-1] if known_scores else None
+        groups.setdefault(job.folder.parent, []).append(last)
     lines = []
     for folder, values in groups.items():
         known = [value for value in values if value is not None]
