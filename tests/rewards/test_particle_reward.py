@@ -46,10 +46,11 @@ def test_rewards_of_particles_leave_the_arm_out(name):
     assert reward.minimum == ChamferConfig(VARIANTS[name]).minimum
 
 
-def test_the_table_reward_has_the_scale_of_the_true_one():
+def test_the_table_reward_has_the_scale_of_the_true_one_and_ends_at_the_diagonal():
     reward = make_reward("table", CONTEXT)
     assert reward.reads == "objects"
-    assert reward.minimum == make_reward("true", CONTEXT).minimum
+    assert reward.scale == METRIC.scale
+    assert reward.minimum == -4
 
 
 @pytest.mark.parametrize("name", sorted(IMAGE_REWARDS))

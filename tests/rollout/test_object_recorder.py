@@ -65,6 +65,18 @@ def test_objects_of_no_goal_are_left_out_and_hidden_ones_remembered():
     assert recorder(GOAL, keep_states=False).trajectory() is None
 
 
+def test_an_object_keeps_its_identity_and_looks_while_the_arm_hides_half_of_it():
+    shades = np.linspace(1, 0.2, 40, dtype=np.float32)  # more and more hidden: up to 52 from red
+    recording = recorder(
+        *[[(shade * RED, (0.0, 0.1)), (GREEN, (0.0, -0.1))] for shade in shades[:-1]],
+        [(shades[-1] * RED, (0.0, 0.12)), (GREEN, (0.0, -0.1))],
+    )
+    states = recording.trajectory().states
+    assert (states.visible.sum(-1) == 2).all()
+    np.testing.assert_allclose(states.values[0, -1, 0, 0, :5], [0.0, 0.12, *RED], atol=1e-6)
+    assert recording.goal_steps().all()
+
+
 def test_metrics_by_images():
     start = [(RED, (0.1, 0.2)), (GREEN, (-0.1, 0.0))]
     near = [(RED, (0.1, 0.03)), (GREEN, (-0.1, 0.0))]

@@ -51,11 +51,12 @@ def _true(context: RewardContext) -> Reward:
 
 
 def make_table_reward(context: RewardContext) -> TableReward:
-    """The table reward of a task; also the detector of success by images."""
-    images = images_of(context)
-    return TableReward(
-        images.objects, images.classifier.same_color, context.metric.scale, context.farthest
-    )
+    """The table reward of a task; also the detector of success by images.
+
+    The scale is half the table's diagonal, and nothing on the table is farther than all of it.
+    """
+    images, scale = images_of(context), context.metric.scale
+    return TableReward(images.objects, images.classifier.same_color, scale, 2 * scale)
 
 
 def _chamfer(

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.core.entities import POSITION, Entities
+from jostle.core.entities import FEATURES, POSITION, Entities
 from jostle.core.errors import require
-from jostle.core.found_objects import feature_gaps, seen_now
+from jostle.core.found_objects import VIEWS, feature_gaps, seen_now
 from jostle.core.profiler import PROFILER
 from jostle.replay.episodes import Trajectory
 from jostle.rewards.table import TableReward
@@ -66,6 +66,7 @@ class ObjectRecorder:
             "images of this task (without --object-classifier), or use another encoder.",
         )
         self._states, self._goal_steps = [], []
+        self._goal_of = np.full(self._goal.visible[:, 0].shape, -1)
         self._returns = np.zeros(len(state.values))
         self._add(state)
 
@@ -103,23 +104,33 @@ class ObjectRecorder:
 
     def _add(self, state: Entities) -> None:
         with PROFILER("objects"):
-            tracks = self._tracker.track(self._projected(state))
-        layout = self._tracker.layout
-
-        # Objects of no goal have no reward, and are in no goal of hindsight
-        threshold = self._rules.reward.same_color
-        alike = feature_gaps(tracks.values, self._goal.values, layout) < threshold  # (B, 1, M, G)
-        wanted = (alike & self._goal.visible[:, :, None]).any(-1)
-        objects = Entities(tracks.values, tracks.visible & wanted)
+            objects = self._identified(self._tracker.track(self._projected(state)))
         self._states.append(objects)
 
         # A goal shows all of them on the table
-        place = np.abs(objects.values[..., layout[POSITION]])
+        place = np.abs(objects.values[..., self._tracker.layout[POSITION]])
         on_table = (place < self._rules.table_half_size).all(-1)
         shown = seen_now(Entities(objects.values, objects.visible & on_table))
         missing = self._rules.reward.match(shown, self._goal)[1] < 0  # (B, G)
         present = self._goal.visible[:, 0]
         self._goal_steps.append(~(missing & present).any(-1) & present.any(-1))
+
+    def _identified(self, tracks: Entities) -> Entities:
+        """The tracks (B, 1, M, W) of goal objects, which look as the goal picture shows them.
+
+        A track that once looked like a goal object stays this object: looks change while the arm
+        hides half of it. Objects of no goal have no reward, and are in no goal of hindsight.
+        """
+        layout, goal = self._tracker.layout, self._goal
+        gaps = feature_gaps(tracks.values, goal.values, layout)[:, 0]  # (B, M, G)
+        gaps = np.where(goal.visible, gaps, np.inf)
+        alike = tracks.visible[:, 0] & (gaps.min(-1) < self._rules.reward.same_color)  # (B, M)
+        self._goal_of = np.where(alike, gaps.argmin(-1), self._goal_of)  # (B, M)
+        values = tracks.values.copy()
+        looks = slice(layout[FEATURES].start, layout[VIEWS].stop)
+        shown = np.take_along_axis(goal.values[:, 0], np.maximum(self._goal_of, 0)[..., None], 1)
+        values[:, 0, :, looks] = shown[..., looks]
+        return Entities(values, tracks.visible & (self._goal_of >= 0)[:, None])
 
     def _projected(self, particles: Entities) -> Entities:
         """Particles with their positions on the table."""
