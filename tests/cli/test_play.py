@@ -84,12 +84,12 @@ def test_the_page_is_served_until_ctrl_c(tmp_path):
 
 
 def test_a_headless_machine_says_how_to_tunnel(monkeypatch, capsys):
-    from jostle.cli import play
+    from jostle.cli.web_page import print_address
 
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
-    play._print_address(play.PlayConfig(), "http://127.0.0.1:5000/token/", 5000)
+    print_address("It", "steer", "127.0.0.1", "http://127.0.0.1:5000/token/", 5000)
     assert "ssh -N -L 5000:127.0.0.1:5000" in capsys.readouterr().out
 
 

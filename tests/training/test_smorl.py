@@ -8,8 +8,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from experiments import metric_rows, quiet, stop_at, tiny  # noqa: E402
-from jostle.cli import train as train_command  # noqa: E402
-from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.presets.axes import Axes  # noqa: E402
 from jostle.runs.trainer import StopRequested  # noqa: E402
 from jostle.training.components import make_env, make_policy  # noqa: E402
@@ -44,15 +42,6 @@ def test_smorl_trains_all_objects_whether_or_not_ids_are_shuffled(shuffled, tmp_
     observer.reset(np.arange(16))
     assert set(observer.chosen.tolist()) == {0, 1, 2}
     assert (observer.object_ids == np.arange(3)).all() == (not shuffled)
-
-
-def test_smorl_with_an_encoder_is_refused_before_anything_is_built(capsys):
-    experiment = tiny("two-cubes", SMORL)
-    with pytest.raises(BadValueError, match="SMORL from images"):
-        replace(experiment, encoder="dlp-6cubes")
-    with pytest.raises(SystemExit, match="2"):
-        train_command.run(["two-cubes", "--obs", "pixels", "--method", "td3", "--arch", "smorl"])
-    assert "SMORL from images" in capsys.readouterr().err
 
 
 def test_the_policy_switches_to_objects_that_are_not_at_their_goal(tmp_path):

@@ -31,7 +31,7 @@ class PixelSensor:
     cameras: tuple[str, ...]
     """Names of its cameras, in the order of the views."""
     classifier: ObjectClassifier | None = None
-    """Which of its entities show objects: in training by images only, never needed to act."""
+    """Which of its entities show objects: in training by images, and for SMORL also to act."""
 
 
 class BaseAgent:

@@ -15,6 +15,7 @@ COMMANDS: Catalog[str] = Catalog(
         "tasks": "List the tasks",
         "video": "Record an episode of an agent: .mp4 or .gif, and a contact sheet",
         "play": "Play with an agent in the browser: drag goals, push things, watch it recover",
+        "tag": "Tag the particles that are objects in the browser, and fit a classifier",
         "evaluate": "Evaluate agents with the paper's five metrics",
         "generalize": "Map how much success an agent keeps when its task changes",
         "report": "Lay stored results beside the paper's, on one page",

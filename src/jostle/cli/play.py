@@ -1,8 +1,5 @@
 """`jostle play`: the playground in the browser."""
 
-import os
-import socket
-import sys
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,16 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from jostle.cli.web_page import has_display, listen, print_address
 from jostle.core.checks import check_int, check_output
-from jostle.core.errors import BadValueError, require
+from jostle.core.errors import require
 from jostle.core.extras import require_packages
 from jostle.tasks.catalog import TASKS
 from jostle.tasks.vary import parse_vary
 
 if TYPE_CHECKING:
     from jostle.playground.setup import PlaySetup
-
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +58,7 @@ def run(argv: list[str]) -> None:
     config = tyro.cli(PlayConfig, prog="jostle play", args=argv)
     require_packages("The playground", "starlette", "uvicorn", "websockets", "PIL")
     check_output(config.out, folder=True)
-    listening = _listen(config.host, config.port)
+    listening = listen(config.host, config.port)
     from jostle.playground.serve import WebServer
     from jostle.playground.session import Session
 
@@ -70,7 +66,8 @@ def run(argv: list[str]) -> None:
         web = WebServer(config.host, config.out)
         session = Session(_setup(config), web.server.publish, config.out, config.runs)
         address = web.address(listening)
-        _print_address(config, address, listening.getsockname()[1])
+        port = listening.getsockname()[1]
+        print_address("The playground", "steer", config.host, address, port)
         if config.browser and has_display():
             webbrowser.open(address)
         web.run(session, listening)
@@ -87,43 +84,3 @@ def _setup(config: PlayConfig) -> "PlaySetup":
         vary=" ".join(config.vary),
         seed=config.seed,
     )
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Open the port before anything slow is done."""
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise BadValueError(
-            f"Port {port} of {host} cannot be used: {error.strerror or error}. Choose another "
-            "--port, or leave it out for a free one."
-        ) from error
-
-
-def _print_address(config: PlayConfig, address: str, port: int) -> None:
-    print(f"The playground is at\n\n    {address}\n")
-    if config.host not in _LOOPBACK:
-        print(
-            f"Warning: --host {config.host} lets other machines connect. Whoever has the address "
-            "with its token can steer; it is not encrypted.",
-            file=sys.stderr,
-        )
-    elif not has_display():
-        print(
-            "This machine has no display. On the machine with the browser, run\n\n"
-            f"    ssh -N -L {port}:127.0.0.1:{port} {_user()}@{socket.gethostname()}\n\n"
-            "and open the address above there."
-        )
-    print("Ctrl-C ends it.", flush=True)
-
-
-def has_display() -> bool:
-    """Whether a browser can open a window here."""
-    if sys.platform in ("darwin", "win32"):
-        return "SSH_CONNECTION" not in os.environ
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _user() -> str:
-    return os.environ.get("USER") or "USER"

@@ -74,6 +74,29 @@ class ObjectClassifier:
             )
 
 
+def classifier_to_json(classifier: ObjectClassifier) -> dict[str, Any]:
+    """A classifier as plain data, for the files of agents that need one to act."""
+    layers = [(weight.tolist(), bias.tolist()) for weight, bias in classifier.layers]
+    return {
+        "mean": classifier.mean.tolist(),
+        "std": classifier.std.tolist(),
+        "layers": layers,
+        "same_color": classifier.same_color,
+        "encoder": classifier.encoder,
+    }
+
+
+def classifier_from_json(content: dict[str, Any]) -> ObjectClassifier:
+    """Undo `classifier_to_json`."""
+
+    def floats(numbers: Any) -> Floats:
+        return np.array(numbers, np.float32)
+
+    layers = tuple((floats(weight), floats(bias)) for weight, bias in content["layers"])
+    mean, std = floats(content["mean"]), floats(content["std"])
+    return ObjectClassifier(mean, std, layers, content["same_color"], content["encoder"])
+
+
 def save_classifier(path: Path, classifier: ObjectClassifier, meta: dict[str, Any]) -> None:
     """Write a classifier as safetensors."""
     import torch

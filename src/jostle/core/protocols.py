@@ -155,6 +155,8 @@ class GoalSpec:
     """Whether no entity is assigned to an object, as with particles."""
     keep: Callable[[Entities], Entities] | None = None
     """What of a state belongs to a goal of hindsight, such as particles of objects; None: all."""
+    draw: Callable[[Entities, np.random.Generator | None], Entities] | None = None
+    """Draws a smaller goal from what is kept, such as one particle per view; None: all of it."""
 
 
 class Observer(Stateful, Protocol):

@@ -87,6 +87,11 @@ def _state_graph(
 def _pixel_graphs(agent: BaseAgent) -> list[Graph]:
     """The encoder, and the actor of its entities."""
     assert agent.sensor is not None
+    require(
+        agent.net.arch != "smorl",
+        "A SMORL agent of images chooses its goal particles outside of its networks, and is not "
+        "exported. Use agents of --arch eit, or SMORL from true state.",
+    )
     encoder = FrameEncoder(agent.sensor, agent.net.table_xy)
     shape = (2, len(agent.sensor.cameras), encoder.side, encoder.side, 3)
     frames = {"frames": torch.zeros(shape, dtype=torch.uint8)}

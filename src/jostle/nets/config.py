@@ -124,6 +124,8 @@ FAST_NET = NetConfig(
 """Smaller MLPs, fewer heads, relative positions: cheaper updates, and fewer of them."""
 SMORL_NET = NetConfig(arch="smorl", embed_dim=32, heads=4)
 """SMORL on true state."""
+SMORL_IMAGE_NET = NetConfig(arch="smorl")
+"""SMORL on particles: embeddings of 64, 8 heads."""
 CRITIC_HIDDEN = (256, 256, 256)
 """Hidden layers of unstructured critics of a structured actor."""
 MLP_NET = NetConfig(arch="mlp")

@@ -92,20 +92,20 @@ def _boxes(
     attention: NDArray[np.float32] | None,
     matches: NDArray[np.int64],
 ) -> list[list[list[float]]]:
-    places = _places(state, layout, side)  # (V, K, 4)
+    places = places_of(state, layout, side)  # (V, K, 4)
     weights = np.ones(places.shape[:2]) if attention is None else attention
     rows = np.concatenate((places, weights[..., None], matches[..., None]), axis=-1)
     return [_rounded(view[seen]) for view, seen in zip(rows, _visible(state), strict=True)]
 
 
 def _goal_boxes(goal: Entities, layout: EntityLayout, side: int) -> list[list[list[float]]]:
-    places = _places(goal, layout, side)
+    places = places_of(goal, layout, side)
     numbers = np.broadcast_to(np.arange(places.shape[1])[:, None], (*places.shape[:2], 1))
     rows = np.concatenate((places, numbers), axis=-1)
     return [_rounded(view[seen]) for view, seen in zip(rows, _visible(goal), strict=True)]
 
 
-def _places(entities: Entities, layout: EntityLayout, side: int) -> NDArray[np.float64]:
+def places_of(entities: Entities, layout: EntityLayout, side: int) -> NDArray[np.float64]:
     """Centers and half sizes as fractions of the image, (V, K, 4): x, y, width, height."""
     values = torch.as_tensor(entities.values)[0].double()
     yx = (values[..., layout[POSITION]] + 1) / 2 * (side - 1) + 0.5

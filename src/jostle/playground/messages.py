@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
 from typing import Any, get_args
@@ -155,7 +155,13 @@ _TYPES: dict[str, Any] = {
 
 
 def parse_message(text: str | bytes) -> Message:
-    """Read one message; anything else is refused by one sentence."""
+    """Read one message of the playground; anything else is refused by one sentence."""
+    message: Message = parse_as(text, _TYPES)
+    return message
+
+
+def parse_as(text: str | bytes, types: Mapping[str, Any]) -> Any:
+    """Read one message of the dataclasses in `types`, by the names that messages call them."""
     require(len(text) <= MAX_BYTES, f"A message has at most {MAX_BYTES} characters.")
     try:
         content = json.loads(text)
@@ -163,9 +169,9 @@ def parse_message(text: str | bytes) -> Message:
         raise BadValueError(f"This message is not JSON: {error}.") from error
     require(isinstance(content, dict), "A message is a JSON object with a type.")
     kind = content.pop("type", None)
-    if not isinstance(kind, str) or kind not in _TYPES:
-        raise BadValueError(f"There is no message {kind!r:.40}. {suggest(str(kind), list(_TYPES))}")
-    declared = {field.name: field for field in fields(_TYPES[kind])}
+    if not isinstance(kind, str) or kind not in types:
+        raise BadValueError(f"There is no message {kind!r:.40}. {suggest(str(kind), list(types))}")
+    declared = {field.name: field for field in fields(types[kind])}
     for name in content:
         require(name in declared, f"The message '{kind}' has no field {name!r:.40}.")
     values = {
@@ -174,7 +180,7 @@ def parse_message(text: str | bytes) -> Message:
         if name in content
     }
     try:
-        message: Message = _TYPES[kind](**values)
+        message = types[kind](**values)
     except TypeError as error:
         missing = [name for name in declared if name not in content]
         raise BadValueError(f"The message '{kind}' lacks {', '.join(missing)}.") from error

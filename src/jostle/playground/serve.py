@@ -3,12 +3,15 @@
 import socket
 import threading
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
 from jostle.core.errors import JostleError
-from jostle.playground.server import LOOPBACK, Access, Plays, PlayServer, new_token
+from jostle.playground.messages import parse_message
+from jostle.playground.server import LOOPBACK, PAGE, Access, Plays, PlayServer, new_token
 
 _STARTUP_SECONDS = 30.0
 
@@ -20,11 +23,17 @@ class ServerError(JostleError, RuntimeError):
 class WebServer:
     """A web server for one page, on a socket that is already open."""
 
-    def __init__(self, host: str, out: Path) -> None:
-        """Prepare; saved files in `out` can be downloaded."""
+    def __init__(
+        self,
+        host: str,
+        out: Path | None,
+        pages: Sequence[Path] = (PAGE,),
+        parse: Callable[[str | bytes], Any] = parse_message,
+    ) -> None:
+        """Prepare; saved files in `out`, if given, can be downloaded."""
         self._token = new_token()
         hosts = (*LOOPBACK, host) if host not in ("0.0.0.0", "::") else ()
-        self.server = PlayServer(Access(self._token, hosts), out)
+        self.server = PlayServer(Access(self._token, hosts), out, pages, parse)
         self._uvicorn: uvicorn.Server | None = None
 
     def address(self, listening: socket.socket) -> str:

@@ -5,7 +5,7 @@ import hmac
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from jostle.core.errors import BadValueError
 from jostle.playground.clients import MAX_CLIENTS, MAX_DROPPED, Client, Clients
-from jostle.playground.messages import Message, Reply, Steer, error, parse_message
+from jostle.playground.messages import Reply, Steer, error, parse_message
 
 PAGE = Path(__file__).parent / "page"
 """Files of the page."""
@@ -53,8 +53,8 @@ class Plays(Protocol):
         """Say whether anybody watches."""
         ...
 
-    def submit(self, message: Message, reply: Reply) -> None:
-        """Work off a message."""
+    def submit(self, message: Any, reply: Reply) -> None:
+        """Work off a message that was parsed."""
         ...
 
 
@@ -90,9 +90,20 @@ def new_token() -> str:
 class PlayServer:
     """Connects browsers with what is behind the page."""
 
-    def __init__(self, access: Access, out: Path) -> None:
-        """Serve files that were saved in `out`."""
-        self._access, self._out = access, out
+    def __init__(
+        self,
+        access: Access,
+        out: Path | None,
+        pages: Sequence[Path] = (PAGE,),
+        parse: Callable[[str | bytes], Any] = parse_message,
+    ) -> None:
+        """Serve the files of a page, and those that were saved in `out`, if there is such.
+
+        Of two page files with one name, that of the first folder is served. `parse` checks the
+        messages of browsers.
+        """
+        self._access, self._out, self._parse = access, out, parse
+        self._pages = {path.name: path for page in reversed(pages) for path in page.iterdir()}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._plays: Plays | None = None
         self.clients = Clients(self._on_clients)
@@ -135,18 +146,18 @@ class PlayServer:
         if not self._access.allows(request):
             return await self._refuse(request)
         name = request.path_params.get("name", "index.html")
-        if name not in {path.name for path in PAGE.iterdir()}:
+        if name not in self._pages:
             return PlainTextResponse("There is no such file.\n", 404, _HEADERS)
-        return FileResponse(PAGE / name, headers=_HEADERS)
+        return FileResponse(self._pages[name], headers=_HEADERS)
 
     async def _file(self, request: Request) -> Response:
         if not self._access.allows(request):
             return await self._refuse(request)
-        name = request.path_params["name"]
-        saved = {path.name for path in self._out.iterdir()} if self._out.is_dir() else set()
-        if name not in saved or name.startswith(".") or not (self._out / name).is_file():
+        name, out = request.path_params["name"], self._out
+        saved = {path.name: path for path in out.iterdir()} if out and out.is_dir() else {}
+        if name not in saved or name.startswith(".") or not saved[name].is_file():
             return PlainTextResponse("There is no such file.\n", 404, _HEADERS)
-        return FileResponse(self._out / name, filename=name, headers=_HEADERS)
+        return FileResponse(saved[name], filename=name, headers=_HEADERS)
 
     async def _refuse(self, request: Request) -> Response:
         return PlainTextResponse(_REFUSED, 403, _HEADERS)
@@ -194,7 +205,7 @@ class PlayServer:
                 self._reply(client, error("Too many messages at once: some were left out."))
             return
         try:
-            message = parse_message(received.get("text") or received.get("bytes") or "")
+            message = self._parse(received.get("text") or received.get("bytes") or "")
         except BadValueError as problem:
             self._reply(client, error(str(problem)))
             return

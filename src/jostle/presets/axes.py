@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jostle.core.errors import require
-from jostle.rewards.catalog import IMAGE_REWARDS
+from jostle.rewards.catalog import IMAGE_REWARDS, SUBGOAL_REWARDS
 
 OFFLINE = ("bc", "iql", "iql-privileged")
 """Methods that learn from recorded episodes."""
@@ -31,7 +31,8 @@ class Axes:
     --size paper."""
     reward: str = "true"
     """Reward of training: the distance of true coordinates, or of images: table, gdac, gdac-paper,
-    chamfer. With these, nothing but images is read in training."""
+    chamfer; for --arch smorl smorl (the default from images) or smorl-paper. With these, nothing
+    but images is read in training."""
     encoder: str = ""
     """Encoder of a pixel agent: a name of the zoo, a run or a file; the task's own by default."""
     views: Literal[1, 2] = 2
@@ -49,7 +50,10 @@ class Axes:
             paper = self.size == "paper" or self.arch == "smorl" or self.finetune
             method = "td3" if not pixels or paper else "dagger"
             object.__setattr__(self, "method", method)
+        if pixels and self.arch == "smorl" and self.reward == "true":
+            object.__setattr__(self, "reward", "smorl")
         self._check_values()
+        self._check_subgoals()
         require(
             pixels or self.method not in _PRIVILEGED,
             f"{self.method} is for --obs pixels: from true state the actor sees as much as its "
@@ -64,10 +68,6 @@ class Axes:
             f"--reward {self.reward} is for --obs pixels; this agent reads true state.",
         )
         require(pixels or self.views == 2, "--views is for --obs pixels.")
-        require(
-            self.arch != "smorl" or not pixels,
-            "SMORL from images is not there yet: use --obs state or --arch eit.",
-        )
         require(
             self.arch == "eit" or self.method not in ("iql", "iql-privileged"),
             f"{self.method} learns values of sets, which --arch {self.arch} does not have. Use "
@@ -122,6 +122,20 @@ class Axes:
         """Whether the actor sees images."""
         return self.obs == "pixels"
 
+    def _check_subgoals(self) -> None:
+        """Refuse rewards and methods that do not go with one goal particle at a time."""
+        smorl = self.arch == "smorl" and self.pixels
+        require(
+            smorl or self.reward not in SUBGOAL_REWARDS,
+            f"--reward {self.reward} is that of one goal particle: it is for --arch smorl --obs "
+            "pixels.",
+        )
+        require(
+            not smorl or (self.reward in SUBGOAL_REWARDS and self.method == "td3"),
+            "SMORL from images sees one goal particle at a time and learns by --method td3 with "
+            f"--reward smorl or smorl-paper, not by {self.method} with {self.reward}.",
+        )
+
     def _check_values(self) -> None:
         """Refuse values per entity where they make no sense."""
         if self.values != "per-entity":
@@ -155,5 +169,5 @@ class Axes:
         parts += ["front"] if self.views == 1 else []
         parts += ["colors"] if self.colors == "random" else []
         parts += ["paper"] if self.size == "paper" else []
-        parts += [self.reward] if self.reward != "true" else []
+        parts += [self.reward] if self.reward not in ("true", "smorl") else []
         return "-".join(parts)

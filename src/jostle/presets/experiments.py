@@ -6,7 +6,7 @@ from jostle.agents.config import ExploreConfig, TD3Config
 from jostle.core.catalog import suggest
 from jostle.core.entities import StateFeatures
 from jostle.core.errors import UnknownNameError
-from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_NET, NetConfig
+from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET, SMORL_IMAGE_NET, SMORL_NET, NetConfig
 from jostle.presets.axes import OFFLINE, Axes
 from jostle.presets.from_scratch import from_scratch
 from jostle.presets.offline import offline
@@ -17,6 +17,8 @@ from jostle.tasks.catalog import TASKS, dashed
 from jostle.tasks.task import Task
 from jostle.training.experiment import Experiment, TrainingConfig
 
+_SUBGOAL_REWARD_MIN = -4.0
+"""Least reward of SMORL's sub-goals that targets reach: an L1 distance of a whole image side."""
 _COLOR_RUN = 15_040_000
 """Environment steps of the paper's run with three cubes of random colors."""
 
@@ -263,5 +265,11 @@ def _with_arch(axes: Axes, experiment: Experiment) -> Experiment:
         return replace(experiment, net=MLP_NET, state_features=features, training=training)
     if axes.arch == "smorl":  # episodes of 30 steps whatever the number of objects
         training = replace(experiment.training, horizon=30, shuffle_object_ids=True)
-        return replace(experiment, net=SMORL_NET, training=training)
+        if not axes.pixels:
+            return replace(experiment, net=SMORL_NET, training=training)
+        # Distances in the image are larger numbers than those of the other rewards
+        experiment = _by_images(experiment)
+        td3 = replace(experiment.td3, reward_min=_SUBGOAL_REWARD_MIN)
+        training = replace(training, reward=axes.reward)
+        return replace(experiment, net=SMORL_IMAGE_NET, td3=td3, training=training)
     return experiment

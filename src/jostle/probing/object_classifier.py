@@ -18,7 +18,13 @@ _ALIKE, _DIFFERENT = 0.95, 0.05
 
 
 def fit_classifier(
-    features: Floats, labels: Labels, alike: Floats, different: Floats, encoder: str, seed: int = 0
+    features: Floats,
+    labels: Labels,
+    alike: Floats,
+    different: Floats,
+    encoder: str,
+    seed: int = 0,
+    noisy: bool = True,
 ) -> ObjectClassifier:
     """Fit features (R, F) with labels (R,), those of unclear particles left out.
 
@@ -29,11 +35,13 @@ def fit_classifier(
         different: The same for different objects.
         encoder: Hash of the encoder.
         seed: Seed of the initial weights.
+        noisy: Whether labels that disagree with those of similar particles are left out.
     """
     clear = labels != UNKNOWN
     features, labels = features[clear], labels[clear]
-    agreeing = consistent(features, labels)
-    features, labels = features[agreeing], labels[agreeing]
+    if noisy:
+        agreeing = consistent(features, labels)
+        features, labels = features[agreeing], labels[agreeing]
     mean, std = features.mean(0), features.std(0)
     require(bool((std > 0).all()), "Features of all particles are equal: nothing can be learned.")
     layers = _train((features - mean) / std, labels == OBJECT, seed)

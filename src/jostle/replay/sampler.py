@@ -179,6 +179,8 @@ class HindsightSampler:
         else:
             image = goal_step // self._config.goal_render_every - 1
             entities = gather_entities(episodes.rendered_goals, episode, image)
+        if self._goal_spec.draw is not None:
+            entities = self._goal_spec.draw(entities, self.rng)
         objects = None
         if episodes.objects is not None:
             objects = seen_now(gather_entities(episodes.objects.states, episode, goal_step))

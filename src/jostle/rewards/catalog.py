@@ -12,9 +12,10 @@ from jostle.core.found_objects import found_layout
 from jostle.core.goal_metric import GoalMetric
 from jostle.core.object_classifier import ObjectClassifier
 from jostle.core.protocols import Reward
-from jostle.rewards.chamfer import ChamferConfig
+from jostle.rewards.chamfer import ChamferConfig, SubgoalConfig
 from jostle.rewards.distance import DistanceReward
 from jostle.rewards.particles import ParticleReward
+from jostle.rewards.subgoal import SubgoalReward
 from jostle.rewards.table import TableReward
 
 
@@ -65,6 +66,12 @@ def _chamfer(
     return ParticleReward(images.layout, images.classifier, ChamferConfig(variant))
 
 
+def make_subgoal_reward(context: RewardContext, norm: Literal["l1", "l2"] = "l1") -> SubgoalReward:
+    """SMORL's reward of one goal particle per view; also says which sub-goals are reached."""
+    images = images_of(context)
+    return SubgoalReward(images.layout, images.classifier, SubgoalConfig(norm))
+
+
 REWARDS: Registry[MakeReward] = Registry(
     "reward",
     {
@@ -73,10 +80,15 @@ REWARDS: Registry[MakeReward] = Registry(
         "gdac": partial(_chamfer, variant="gdac-code"),
         "gdac-paper": partial(_chamfer, variant="gdac-paper"),
         "chamfer": partial(_chamfer, variant="plain"),
+        "smorl": make_subgoal_reward,
+        "smorl-paper": partial(make_subgoal_reward, norm="l2"),
     },
 )
 """Factories by name; `true` is the distance of true coordinates."""
-IMAGE_REWARDS: set[str] = {"table", "gdac", "gdac-paper", "chamfer"}
+SUBGOAL_REWARDS: set[str] = {"smorl", "smorl-paper"}
+"""Rewards of one goal particle per view, for SMORL: L1 distances as in the released code, or L2 as
+in the paper's text."""
+IMAGE_REWARDS: set[str] = {"table", "gdac", "gdac-paper", "chamfer"} | SUBGOAL_REWARDS
 """Rewards that need a classifier of objects and read nothing but images."""
 
 

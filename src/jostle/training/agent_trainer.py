@@ -11,6 +11,7 @@ from torch import Tensor
 from jostle.core.checkpoint import pack_rng, save, unpack_rng
 from jostle.core.errors import NotFiniteError, require
 from jostle.core.found_objects import IMAGE_METRICS
+from jostle.core.object_classifier import classifier_to_json
 from jostle.core.profiler import PROFILER
 from jostle.core.protocols import Stateful
 from jostle.encoders.saving import encoder_reference
@@ -85,6 +86,8 @@ class AgentTrainer(Trainer):
         sensor = self.components.agent.sensor
         if sensor is not None:
             meta["encoder"] = encoder_reference(self.experiment.encoder, sensor.encoder)
+            if self.experiment.net.arch == "smorl":  # sub-goals are needed to act
+                meta["object_classifier"] = classifier_to_json(sensor.classifier)
         return meta
 
     @property

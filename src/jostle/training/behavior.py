@@ -4,14 +4,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.agents.exploration import ReachExploration, explore, random_actions
-from jostle.core.entities import Entities
+from jostle.core.entities import TABLE_XY, Entities
 from jostle.core.profiler import PROFILER
 from jostle.core.protocols import Agent, Observation, Policy
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.rollout.reach import away_from_edge, present, reach
 from jostle.rollout.reach_particles import ParticleTargets
+from jostle.rollout.table_projection import COLUMNS, TableProjection
 from jostle.training.components import table_half_size
 from jostle.training.experiment import Experiment
+from jostle.training.images import table_projection
 
 
 class BehaviorPolicy:
@@ -30,9 +32,13 @@ class BehaviorPolicy:
         self.rng, self._teacher = rng, teacher
         self._reaching = ReachExploration(env.num_envs)
         self._particles: ParticleTargets | None = None
+        self._projection: TableProjection | None = None
         if experiment.explore.reach_from == "particles":
-            half_size = table_half_size(env)
-            self._particles = ParticleTargets(agent.spec.layout, env.num_envs, half_size)
+            half_size, layout = table_half_size(env), agent.spec.layout
+            if experiment.net.arch == "smorl":  # its network does not know the table
+                self._projection = table_projection(env, agent.sensor)
+                layout = layout.plus(TABLE_XY, COLUMNS)
+            self._particles = ParticleTargets(layout, env.num_envs, half_size)
         fraction = experiment.training.expert_fraction
         self._expert = np.arange(env.num_envs) < fraction * env.num_envs
         self._episodes = 0
@@ -79,6 +85,8 @@ class BehaviorPolicy:
             available = present(rows[:, 1:], env.goal_metric.padded)
         else:
             last = self._reaching.target
+            if self._projection is not None:
+                state, goal = self._projection(state), self._projection(goal)
             looked = self._particles.look(rows[:, 0], state, goal, last)
             rows, available, self._reaching.target = looked
         if config.reach_avoid_edge:

@@ -27,6 +27,7 @@ from jostle.replay.transition_rewards import RewardSpec
 from jostle.rewards.catalog import make_reward
 from jostle.rollout.collector import Collector
 from jostle.rollout.observer import StateFeatures, StateObserver, features_of
+from jostle.rollout.particle_subgoals import ParticleSubgoalObserver
 from jostle.rollout.pixel_observer import PixelObserver
 from jostle.rollout.policies import AgentPolicy
 from jostle.rollout.smorl import SubgoalObserver, SubgoalPolicy
@@ -35,6 +36,7 @@ from jostle.training.experiment import Experiment
 from jostle.training.images import (
     goals_of_objects,
     object_recorder,
+    particle_subgoal_policy,
     reward_context,
     table_projection,
 )
@@ -121,6 +123,11 @@ def make_observer(
     shuffle_ids: bool = True,
 ) -> Observer:
     """The observer that goes with a network, or with an encoder and its cameras."""
+    if sensor is not None and net.arch == "smorl":
+        assert sensor.classifier is not None
+        return ParticleSubgoalObserver(
+            sensor.encoder, sensor.cameras, sensor.classifier, rng, device
+        )
     if sensor is not None:
         projection = table_projection(env, sensor) if net.table_xy else None
         return PixelObserver(sensor.encoder, sensor.cameras, projection, device)
@@ -229,7 +236,9 @@ def make_policy(agent: Agent, env: TabletopVectorEnv, eval_noise: float | None =
             f"{trained}, here are {objects}."
         )
     noise = agent.eval_noise_std if eval_noise is None else eval_noise
-    if agent.net.arch == "smorl" and agent.sensor is None:
+    if agent.net.arch == "smorl" and agent.sensor is not None:
+        return particle_subgoal_policy(agent, observer, env, noise)
+    if agent.net.arch == "smorl":
         return SubgoalPolicy(agent, cast(SubgoalObserver, observer), env.goal_metric, noise)
     return AgentPolicy(agent, observer, noise)
 

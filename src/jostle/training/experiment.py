@@ -32,7 +32,8 @@ class TrainingConfig:
     """Teacher of 'dagger': oracle, a name of the zoo, a run or a file of weights."""
     reward: str = "true"
     """Reward of training; true: the distance of true coordinates; table: of objects found in images
-    on the table; gdac, gdac-paper, chamfer: of particles in the images."""
+    on the table; gdac, gdac-paper, chamfer: of particles in the images; smorl, smorl-paper: of one
+    goal particle, for --arch smorl."""
     success: Literal["images", "truth"] | None = None
     """Whether evaluations, choice of weights and curriculum go by success in images or by true
     state; by default images with a reward of images, else truth."""
@@ -209,11 +210,6 @@ class Experiment:
             self.training.num_envs % groups == 0,
             f"{self.training.num_envs} environments cannot be divided into {groups} equal groups: "
             f"give --num-envs {max(self.training.num_envs // groups, 1) * groups}.",
-        )
-        require(
-            self.net.arch != "smorl" or self.encoder == "",
-            "SMORL from images is not there yet: train from true state (--obs state), or with "
-            "--arch eit.",
         )
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.core.entities import FEATURES, TABLE_XY, Entities
+from jostle.core.entities import FEATURES, POSITION, TABLE_XY, Entities
 from jostle.core.errors import require
 from jostle.core.object_classifier import ObjectClassifier
 from jostle.core.particles import pixel_positions
@@ -49,7 +49,7 @@ def fit_object_classifier(
     specs = resolve_cameras(cameras)
     observer = PixelObserver(encoder, cameras, TableProjection(specs, size))
     require(
-        FEATURES in observer.layout,
+        FEATURES in encoder.layout and POSITION in encoder.layout,
         "Only particles have features of their own that show whether they are objects: use an "
         "encoder 'dlp'.",
     )

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from jostle.core.errors import require
-from jostle.rewards.catalog import IMAGE_REWARDS
+from jostle.rewards.catalog import IMAGE_REWARDS, SUBGOAL_REWARDS
 from jostle.tasks.catalog import TASKS
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 def check_images(experiment: "Experiment") -> None:
     """Refuse experiments that a reward of images, or success by images, does not go with."""
     training = experiment.training
+    _check_subgoals(experiment)
     require(
         not experiment.object_classifier or experiment.finds_objects,
         "A classifier of objects is for rewards of images: train with --reward table, or without "
@@ -40,6 +41,22 @@ def check_images(experiment: "Experiment") -> None:
     _check_task(experiment, what)
     if by_reward:
         _check_reward(experiment, what)
+
+
+def _check_subgoals(experiment: "Experiment") -> None:
+    """Refuse all but SMORL for rewards of one goal particle, and other rewards for SMORL."""
+    training = experiment.training
+    smorl = experiment.net.arch == "smorl" and experiment.encoder != ""
+    require(
+        smorl or training.reward not in SUBGOAL_REWARDS,
+        f"The reward '{training.reward}' is that of one goal particle: train with --arch smorl "
+        "--obs pixels, or with another --reward.",
+    )
+    require(
+        not smorl or (training.reward in SUBGOAL_REWARDS and training.method == "td3"),
+        "SMORL from images sees one goal particle at a time: train with --method td3 and --reward "
+        "smorl or smorl-paper.",
+    )
 
 
 def _check_reward(experiment: "Experiment", what: str) -> None:

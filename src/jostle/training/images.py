@@ -1,16 +1,18 @@
 """Training by images: the classifier of objects of a run, and what follows objects with it."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from jostle.agents.base import PixelSensor
 from jostle.core.checkpoint import CheckpointError
-from jostle.core.entities import FEATURES, POSITION, TABLE_XY, Entities, EntityLayout
+from jostle.core.entities import FEATURES, POSITION, TABLE_XY, EntityLayout
 from jostle.core.errors import require
 from jostle.core.object_classifier import ObjectClassifier, load_classifier, save_classifier
-from jostle.core.protocols import Encoder, GoalSpec, Observer
+from jostle.core.protocols import Agent, Encoder, GoalSpec, Observer
 from jostle.encoders.saving import encoder_hash
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.rewards.catalog import (
@@ -18,12 +20,18 @@ from jostle.rewards.catalog import (
     RewardContext,
     image_context,
     make_reward,
+    make_subgoal_reward,
     make_table_reward,
 )
 from jostle.rollout.collector import ObjectFinders
 from jostle.rollout.object_recorder import FoundTies, ObjectRecorder, ObjectRules
 from jostle.rollout.object_ties import ObjectTies
 from jostle.rollout.object_tracks import ObjectTracker
+from jostle.rollout.particle_subgoals import (
+    ParticleSubgoalObserver,
+    ParticleSubgoalPolicy,
+    keep_objects,
+)
 from jostle.rollout.table_projection import COLUMNS, TableProjection
 from jostle.runs.run_dir import RunDir
 from jostle.scene.spec import CameraSpec
@@ -133,12 +141,16 @@ def goals_of_objects(
     spec: GoalSpec, layout: EntityLayout, classifier: ObjectClassifier
 ) -> GoalSpec:
     """Goals of hindsight without the particles of the arm, as true goals show it retracted."""
+    return replace(spec, keep=partial(keep_objects, layout=layout, classifier=classifier))
 
-    def keep(particles: Entities) -> Entities:
-        kept = particles.visible & classifier(particles.values[..., layout[FEATURES]])
-        return Entities(particles.values * kept[..., None], kept)
 
-    return replace(spec, keep=keep)
+def particle_subgoal_policy(
+    agent: Agent, observer: Observer, env: TabletopVectorEnv, eval_noise_std: float
+) -> ParticleSubgoalPolicy:
+    """SMORL's meta-policy from images; a reached sub-goal is one within the L1 distance."""
+    context = reward_context(env, observer, agent.sensor.classifier)
+    subgoals = cast(ParticleSubgoalObserver, observer)
+    return ParticleSubgoalPolicy(agent, subgoals, make_subgoal_reward(context), eval_noise_std)
 
 
 def table_projection(env: TabletopVectorEnv, sensor: PixelSensor) -> TableProjection:

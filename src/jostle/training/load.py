@@ -9,6 +9,7 @@ from torch import Tensor
 
 from jostle.agents.base import PixelSensor
 from jostle.core.checkpoint import CheckpointError, load
+from jostle.core.object_classifier import classifier_from_json
 from jostle.core.protocols import Agent, Encoder
 from jostle.encoders.saving import encoder_hash, load_encoder
 from jostle.runs.run_dir import RunDir, encoder_file
@@ -50,7 +51,9 @@ def load_agent(
         sensor = None
         if "encoder" in meta:
             encoder = agent_encoder(_encoder_of(meta["encoder"], file, find_encoder), experiment)
-            sensor = PixelSensor(encoder, experiment.cameras)
+            known = meta.get("object_classifier")
+            classifier = None if known is None else classifier_from_json(known)
+            sensor = PixelSensor(encoder, experiment.cameras, classifier)
         features = experiment.state_features
         observer = make_observer(experiment.net, env, None, sensor, None, features)
         make_agent = METHODS[training.method].make_agent
