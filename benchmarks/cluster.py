@@ -1,20 +1,23 @@
 """How workers speed up a training: measured here, and a model of larger machines.
 
-python benchmarks/cluster.py --out docs/results
+python benchmarks/cluster.py
 
-Needs the extra `cluster`. Writes cluster.md and cluster.json. The model is compared with the real
-scheduling of workers that sleep instead of simulating.
+Four minutes on an idle machine with Linux. Needs the extra `cluster`. Writes cluster.md and
+cluster.json to docs/results. The model is compared with the real scheduling of workers that sleep
+instead of simulating.
 """
 
 import json
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tyro
+from process_times import Others, own_seconds, settle
 
 from jostle.cluster.ray_session import ray_session
 from jostle.presets.words import parse_words
@@ -39,19 +42,25 @@ GPU_SPEEDUPS = (1, 10, 30)
 CORES = 64
 
 
+ROUNDS = 3
+"""Fewest rounds, however long they take."""
+BLOCK = 2
+"""Iterations in a row of workers that do not wait; one more before is not counted."""
+
+
 @dataclass(frozen=True)
 class Options:
     """Measure and write."""
 
     out: Path = Path("docs/results")
     """Folder for cluster.md and cluster.json."""
-    iterations: int = 4
-    """Iterations that are measured in each way."""
+    seconds: float = 65.0
+    """How long to measure each kind of observation, besides starting; at least three rounds."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds of an iteration."""
+    """Seconds of an iteration: medians over rounds in which all ways take turns."""
 
     env_steps: int
     updates: int
@@ -59,11 +68,22 @@ class Measured:
     """Updates alone, in one process."""
     seconds: dict[str, float]
     """Whole iterations, by way of collecting."""
+    overheads: list[float]
+    """Of each round, how much longer an iteration takes with one worker that waits."""
+    cpu_overhead: float
+    """How much more CPU time it takes, Ray's own processes included; median over rounds."""
+    others: float
+    """Cores that other programs used meanwhile."""
 
     @property
     def collecting(self) -> float:
         """Collecting alone, in one process."""
         return self.seconds["0 workers"] - self.learning
+
+    @property
+    def overhead(self) -> float:
+        """Overhead of Ray at equal cores."""
+        return float(np.median(self.overheads))
 
 
 def make(words: str, **collection: Any) -> OffPolicyTrainer:
@@ -80,43 +100,61 @@ def make(words: str, **collection: Any) -> OffPolicyTrainer:
     return trainer
 
 
-def timed(work: Any) -> float:
-    start = time.perf_counter()
+def timed(work: Callable[[], Any]) -> tuple[float, float]:
+    """Wall seconds, and CPU seconds of this process and all that it has started."""
+    cpu, start = own_seconds(), time.perf_counter()
     work()
-    return time.perf_counter() - start
+    return time.perf_counter() - start, own_seconds() - cpu
 
 
-def measure(words: str, iterations: int) -> Measured:
+def measure(words: str, seconds: float) -> Measured:
     """Time iterations without workers, with one that waits, and with one and two that do not.
 
-    Of each, the fastest counts: the one that other processes disturbed least.
+    All take turns in every round, the first two in alternating order; workers that do not wait
+    have come to rest before others are timed.
     """
-    # Without Ray and with it, doing the same in turns
     plain, sync = make(words), make(words, workers=1, sync=True)
-    plain.iterate(), sync.iterate()
-    times: dict[str, list[float]] = {"collect": [], "learn": [], "sync": []}
-    for _ in range(iterations):
-        times["sync"].append(timed(sync.iterate))
-        times["collect"].append(timed(lambda: plain.store(plain._source.collect(99)[0])))
-        times["learn"].append(timed(lambda: plain.learn(plain.num_updates())))
-    sync.close()
-    learning = min(times["learn"])
-    seconds = {
-        "0 workers": min(times["collect"]) + learning,
-        "1 worker, --sync": min(times["sync"]),
-    }
+    free = {f"{count} worker{'s' * (count > 1)}": make(words, workers=count) for count in (1, 2)}
+    for trainer in (plain, sync, *free.values()):
+        trainer.iterate()
+    times: dict[str, list[tuple[float, float]]] = {"0 workers": [], "1 worker, --sync": []}
+    times |= {way: [] for way in free}
+    learning: list[float] = []
 
-    # Workers that collect while the learner learns
-    for workers in (1, 2):
-        trainer = make(words, workers=workers)
-        for _ in range(2):
-            trainer.iterate()
-        seconds[f"{workers} worker{'s' * (workers > 1)}"] = min(
-            timed(trainer.iterate) for _ in range(iterations)
-        )
+    def without_ray() -> None:
+        plain.store(plain._source.collect(99)[0])
+        learning.append(timed(lambda: plain.learn(plain.num_updates()))[0])
+
+    others, end = Others(), time.monotonic() + seconds
+    while len(learning) < ROUNDS or time.monotonic() < end:
+        # Without Ray and with it, doing the same in turns
+        settle()
+        pair = [("0 workers", without_ray), ("1 worker, --sync", sync.iterate)]
+        for way, work in pair if len(learning) % 2 else reversed(pair):
+            times[way].append(timed(work))
+
+        # Workers that collect while the learner learns
+        for way, trainer in free.items():
+            settle()
+            trainer.iterate()  # of episodes that were waiting
+            block = timed(lambda own=trainer: [own.iterate() for _ in range(BLOCK)])
+            times[way].append((block[0] / BLOCK, block[1] / BLOCK))
+
+    used = others.cores()
+    for trainer in (sync, *free.values()):
         trainer.close()
-    env_steps = plain.experiment.training.num_envs * plain.components.collector.steps
-    return Measured(env_steps, plain.num_updates(), learning, seconds)
+    wall, cpu = (
+        np.array([times["0 workers"], times["1 worker, --sync"]])[:, :, column] for column in (0, 1)
+    )  # (2, rounds)
+    return Measured(
+        plain.experiment.training.num_envs * plain.components.collector.steps,
+        plain.num_updates(),
+        float(np.median(learning)),
+        {way: float(np.median([wall for wall, _ in rounds])) for way, rounds in times.items()},
+        [float(x) for x in wall[1] / wall[0] - 1],
+        float(np.median(cpu[1] / cpu[0]) - 1),
+        used,
+    )
 
 
 def predicted(collecting: float, learning: float, workers: int) -> float:
@@ -184,23 +222,28 @@ def page(results: dict[str, Measured], simulated: list[dict[str, float]], comman
             enough = max(1, round(c / (learning / gpu)))
             model.append((obs, gpu, f"{measured.env_steps / seconds:.0f}",
                           f"{base / seconds:.1f}", side, enough))  # fmt: skip
-    overheads = ", ".join(
-        f"{obs} {100 * (m.seconds['1 worker, --sync'] / m.seconds['0 workers'] - 1):+.0f} %"
+    overheads = [
+        (obs, f"{100 * m.overhead:+.0f} %",
+         f"{100 * min(m.overheads):+.0f} % to {100 * max(m.overheads):+.0f} %",
+         len(m.overheads), f"{100 * m.cpu_overhead:+.0f} %", f"{m.others:.2f}")
         for obs, m in results.items()
-    )
+    ]  # fmt: skip
     checks = [
         (int(row["workers"]), row["collecting"], row["learning"], f"{row['model']:.2f}",
          f"{row['measured']:.2f}", f"{100 * (row['measured'] / row['model'] - 1):+.0f} %")
         for row in simulated
     ]  # fmt: skip
     return "\n".join((
-        "# Workers\n", f"Made by `{command}`. {os.cpu_count()} cores, load average "
-        f"{os.getloadavg()[0]:.1f}: if it is above the cores, others were running, and even ratios "
-        "are rough.\n",
+        "# Workers\n", f"Made by `{command}`, {os.cpu_count()} cores.\n",
         "## Measured\n",
+        "Medians over rounds in which all ways take turns.\n",
         markdown_table(("observes", "collects", "env-steps/s", "updates/s", "speed-up"), speed),
-        f"Overhead of Ray at equal cores (one worker with `--sync` does the same work in turns "
-        f"with the learner): {overheads}.\n",
+        "Overhead of Ray at equal cores: one worker with `--sync` does the same work as no worker, "
+        "in turns with the learner. CPU time counts all processes, Ray's own too, and is hardly "
+        "changed by other programs. Cores of others: what else ran meanwhile; well above 0, times "
+        "are rough.\n",
+        markdown_table(("observes", "overhead, median", "of single rounds", "rounds",
+                        "overhead in CPU time", "cores of others"), overheads),
         f"## Model: {CORES} cores and one GPU\n",
         "An iteration takes the longer of collecting, divided by the workers, and learning, "
         "divided by the speed-up of the GPU, which is a guess.\n",
@@ -218,22 +261,27 @@ def main(options: Options) -> None:
     with ray_session("", 4, "This benchmark"):
         results = {}
         for obs, words in TRAININGS.items():
-            results[obs] = measure(words, options.iterations)
+            results[obs] = measure(words, options.seconds)
             print(obs, results[obs], flush=True)
         simulated = []
         for workers, collecting, learning in (
-            (1, 2.0, 2.0), (2, 4.0, 1.0), (4, 4.0, 1.0), (4, 8.0, 1.0),
+            (1, 1.0, 1.0), (2, 2.0, 0.5), (4, 2.0, 0.5), (4, 4.0, 0.5),
         ):  # fmt: skip
-            seconds = simulate(collecting, learning, workers, 6)
+            seconds = simulate(collecting, learning, workers, 5)
             row = {"workers": workers, "collecting": collecting, "learning": learning}
             model = predicted(collecting, learning, workers)
             simulated.append({**row, "model": model, "measured": seconds})
             print(simulated[-1], flush=True)
-    command = f"python benchmarks/cluster.py --iterations {options.iterations}"
+    command = "python benchmarks/cluster.py"
+    if options.seconds != Options().seconds:
+        command += f" --seconds {options.seconds:g}"
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "cluster.md").write_text(page(results, simulated, command))
     content = {
-        "measured": {obs: {**vars(m), "collecting": m.collecting} for obs, m in results.items()},
+        "measured": {
+            obs: {**vars(m), "collecting": m.collecting, "overhead": m.overhead}
+            for obs, m in results.items()
+        },
         "simulated": simulated,
     }
     (options.out / "cluster.json").write_text(json.dumps(content, indent=2) + "\n")

@@ -44,6 +44,35 @@ def test_a_grid_is_mapped_filmed_and_resumed(tmp_path, monkeypatch, capsys):
     assert "0 of them to evaluate" in capsys.readouterr().out
 
 
+def test_cells_at_once_give_the_rows_of_one_after_the_other(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    generalize.run([*GRID, "--no-film", "--out", "serial"])
+    words = [*GRID, "--no-film", "--out", "parallel", "--jobs", "2"]
+
+    # A cell that had ended when its command was killed is not evaluated again
+    generalize.run([*GRID, "--only", "2", "--out", "parallel.cells/002"])
+    assert [path.name for path in tmp_path.glob("parallel*")] == ["parallel.cells"]
+    capsys.readouterr()
+    generalize.run(words)
+    assert "4 cells of 3 episodes, 3 of them to evaluate" in capsys.readouterr().out
+    serial, parallel = ((tmp_path / f"{name}.json").read_text() for name in ("serial", "parallel"))
+    assert parallel == serial
+    assert not (tmp_path / "parallel.cells").exists()
+
+    # Nothing is left for the same command
+    generalize.run(words)
+    assert "0 of them to evaluate" in capsys.readouterr().out
+
+
+def test_a_cell_that_fails_does_not_cost_the_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "maps/random.cells/001.json").mkdir(parents=True)  # in the way of a cell's row
+    with pytest.raises(JostleError, match=r"1 of the cells failed; .* are stored\. Cell 001"):
+        generalize.run([*GRID, "--no-film", "--jobs", "2"])
+    rows = json.loads((tmp_path / "maps/random.json").read_text())["rows"]
+    assert [row.get("vary", "") for row in rows] == ["", "mass=x0.05", "mass=x20"]
+
+
 def test_a_grid_larger_than_its_budget_says_how_long_it_takes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["oracle", "--task", "OneCube", "--factors", "mass", "--minutes", "1e-9"]
@@ -58,6 +87,7 @@ def test_a_grid_larger_than_its_budget_says_how_long_it_takes(tmp_path, monkeypa
     ("words", "reason"),
     [
         (["oracle"], "has no task of its own"),
+        (["oracle", "--task", "OneCube", "--only", "99"], "--only is a number from 0 to"),
         (["no-such-agent"], "no agent called 'no-such-agent'"),
         (["oracle", "--task", "OneCube", "--preset", "papr"], "Did you mean 'paper'"),
         (["oracle", "--task", "OneCube", "--pairs", "size=30"], "scale must lie in"),

@@ -14,7 +14,7 @@ from parallel_run import pretrain  # noqa: E402
 
 from jostle.core.checkpoint import load  # noqa: E402
 from jostle.encoders.catalog import ENCODERS  # noqa: E402
-from jostle.pretraining.data_parallel import Ranks  # noqa: E402
+from jostle.pretraining.data_parallel import Ranks, reports  # noqa: E402
 from jostle.runs.run_dir import RunDir  # noqa: E402
 from synthetic_frames import write_frames  # noqa: E402
 
@@ -58,3 +58,11 @@ def test_processes_read_disjoint_parts_of_a_batch_and_together_all_of_it():
     parts = [Ranks(rank, 3).rows(scenes) for rank in range(3)]
     assert np.concatenate(parts).tolist() == scenes.tolist()
     assert Ranks().rows(scenes).tolist() == scenes.tolist()
+
+
+def test_the_first_process_alone_prints(monkeypatch):
+    assert reports()
+    monkeypatch.setenv("RANK", "0")
+    assert reports()
+    monkeypatch.setenv("RANK", "1")
+    assert not reports()

@@ -120,3 +120,28 @@ def test_a_sweep_without_a_cluster_says_so(tmp_path):
     assert answer.stderr.startswith("jostle: There is no Ray cluster at 127.0.0.1:9")
     assert len(answer.stderr.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_cluster_of_other_versions_is_refused_by_one_sentence(monkeypatch):
+    from types import SimpleNamespace
+
+    from jostle.cluster import ray_session
+    from jostle.core.errors import ClusterError
+
+    def refuse(**kwargs):
+        raise RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.9.0")
+
+    ended = []
+    ray = SimpleNamespace(
+        init=refuse, is_initialized=lambda: False, shutdown=lambda: ended.append(1)
+    )
+    monkeypatch.setattr(ray_session, "import_ray", lambda what: ray)
+    monkeypatch.setattr(ray_session, "check_ray", lambda what, address: None)
+    with (
+        pytest.raises(
+            ClusterError, match=r"at 10\.0\.0\.1:6379 has other versions .* Ray: 2\.9\.0"
+        ),
+        ray_session.ray_session("10.0.0.1:6379", 1, "A test"),
+    ):
+        pass
+    assert ended, "what was begun is ended"

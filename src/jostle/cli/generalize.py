@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
@@ -11,15 +11,22 @@ from jostle.cli.bars import print_progress
 from jostle.cli.eval_jobs import EvalJob
 from jostle.cli.grid_budget import choose_episodes, estimate_seconds, measure_step
 from jostle.cli.grid_pages import film_worst, write_pages
-from jostle.cli.scored_rows import Cache, cached_row, evaluated_row, zoo_scores
+from jostle.cli.grid_run import (
+    GridPlan,
+    evaluate_cell,
+    evaluate_missing,
+    evaluate_missing_at_once,
+    leftover_rows,
+)
+from jostle.cli.scored_rows import Cache, cached_row, zoo_scores
+from jostle.cluster.executors import make_executor
 from jostle.core.checks import check_int, check_minutes, check_output
 from jostle.core.errors import BadValueError, ImpossibleSceneError, require
 from jostle.core.extras import require_packages
-from jostle.evaluation.grid import PRESETS, Cell, GridAgent, Preset, grid_cells
+from jostle.evaluation.grid import PRESETS, Cell, GridAgent, grid_cells
 from jostle.evaluation.retained import CellResult, summarize
-from jostle.evaluation.scores import cache_key, digest, read_scores, write_scores
+from jostle.evaluation.scores import digest, read_scores, write_scores
 from jostle.oracles.catalog import SCRIPTED
-from jostle.reports.tables import task_title
 from jostle.reports.video import check_packages
 from jostle.tasks.catalog import TASKS
 from jostle.zoo.agents import (
@@ -65,6 +72,14 @@ class GeneralizeConfig:
     """Seed of the first episode."""
     num_envs: int = 50
     """Environments that run in parallel."""
+    jobs: int = 1
+    """Cells that are evaluated at a time, each in a process with one thread. The results are the
+    same."""
+    ray: str | None = None
+    """Address of a Ray cluster that evaluates cells, whose machines share the folder of --out."""
+    only: int | None = None
+    """Evaluate the cell of this number alone, and write nothing but its row, to OUT.json: what
+    --jobs runs."""
     reuse: tuple[Path, ...] = ()
     """Other results, .json of 'jostle benchmark' or this command, whose rows are not repeated."""
     film: bool = True
@@ -78,6 +93,7 @@ class GeneralizeConfig:
         check_minutes(self.minutes)
         check_int("seed", self.seed, 0)
         check_int("num_envs", self.num_envs, 1)
+        check_int("jobs", self.jobs, 1)
         if self.episodes is not None:
             check_int("episodes", self.episodes, 1)
 
@@ -86,18 +102,26 @@ def run(argv: list[str]) -> None:
     """Estimate, evaluate what is missing, write the pages, and print one line."""
     config = tyro.cli(GeneralizeConfig, prog="jostle generalize", args=argv)
     check_agent_name(config.agent)
+    if config.only is not None:
+        _evaluate_only(config, config.only)
+        return
+    at_once = config.jobs > 1 or config.ray is not None
+    executor = make_executor(config.ray, config.jobs) if at_once else None
     require_packages("A map of a grid", "matplotlib")
     if config.film:
         check_packages()
     out = config.out or Path("generalization") / Path(config.agent).name
-    check_output(out.with_suffix(".json"))
-    agent, preset = grid_agent(config.agent, config.task), PRESETS[config.preset]
-    cells = grid_cells(preset, agent, config.factors, config.counts, config.pairs)
-    stored = read_scores(out.with_suffix(".json"))
+    file = out.with_suffix(".json")
+    check_output(file)
+    cells = _cells(config)
+    stored = read_scores(file) | leftover_rows(file)
 
     # Rows: those that are known, and those that are missing
-    grid = _plan(config, preset, cells, stored)
-    _evaluate_missing(config, grid, stored, out)
+    grid = _plan(config, cells, stored)
+    if executor is None:
+        evaluate_missing(grid, stored, file)
+    elif grid.missing:
+        evaluate_missing_at_once(grid, stored, file, argv, executor)
 
     # Pages
     results = [
@@ -111,27 +135,25 @@ def run(argv: list[str]) -> None:
     print(f"written: {', '.join(str(path) for path in written)}")
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """Evaluations of a grid."""
-
-    jobs: list[EvalJob]
-    rows: dict[int, dict[str, Any]]
-    """Results by the number of their job."""
-    impossible: dict[int, str]
-    """Jobs that cannot be, with the reason."""
-    end: float | None
-    """When to stop, by the monotonic clock."""
-
-    @property
-    def missing(self) -> list[int]:
-        """Jobs that are neither known nor impossible."""
-        known = self.rows.keys() | self.impossible.keys()
-        return [index for index in range(len(self.jobs)) if index not in known]
+def _cells(config: GeneralizeConfig) -> list[Cell]:
+    agent, preset = grid_agent(config.agent, config.task), PRESETS[config.preset]
+    return grid_cells(preset, agent, config.factors, config.counts, config.pairs)
 
 
-def _plan(config: GeneralizeConfig, preset: Preset, cells: list[Cell], stored: Cache) -> _Plan:
+def _evaluate_only(config: GeneralizeConfig, index: int) -> None:
+    """Evaluate one cell, and write its row."""
+    cells, episodes, out = _cells(config), config.episodes, config.out
+    if episodes is None or out is None or not 0 <= index < len(cells):
+        raise BadValueError(
+            f"--only is a number from 0 to {len(cells) - 1} here, with --episodes and --out."
+        )
+    row = evaluate_cell(_job(cells[index], config, episodes))
+    write_scores(out.with_suffix(".json"), [row])
+
+
+def _plan(config: GeneralizeConfig, cells: list[Cell], stored: Cache) -> GridPlan:
     """Choose the number of episodes, find known rows, print the estimate, and check the budget."""
+    preset = PRESETS[config.preset]
     cache = zoo_scores() | stored
     for path in config.reuse:
         require(path.is_file(), f"There are no results in {path}.")
@@ -143,7 +165,7 @@ def _plan(config: GeneralizeConfig, preset: Preset, cells: list[Cell], stored: C
     impossible = _impossible(cells, jobs, config.pairs)
     step_seconds = measure_step(jobs[0], config.num_envs)
     wanted = config.episodes or preset.episodes or _stored_episodes(config.agent, stored)
-    episodes = choose_episodes(jobs, step_seconds, config.num_envs, wanted, minutes)
+    episodes = choose_episodes(jobs, step_seconds / config.jobs, config.num_envs, wanted, minutes)
 
     # Known rows
     jobs = [replace(job, episodes=episodes) for job in jobs]
@@ -153,11 +175,11 @@ def _plan(config: GeneralizeConfig, preset: Preset, cells: list[Cell], stored: C
         for index, job in enumerate(jobs)
         if index not in impossible and (row := cached_row(job, config.agent, cache)) is not None
     }
-    plan = _Plan(jobs, rows, impossible, _end(minutes))
+    plan = GridPlan(jobs, rows, impossible, _end(minutes))
     missing = [jobs[index] for index in plan.missing]
 
     # Estimate
-    needed = estimate_seconds(missing, step_seconds, config.num_envs) / 60
+    needed = estimate_seconds(missing, step_seconds, config.num_envs) / 60 / config.jobs
     print_progress(
         f"{len(cells)} cells of {episodes} episodes, {len(missing)} of them to evaluate: about "
         f"{needed:.1f} min"
@@ -228,24 +250,3 @@ def _impossible(cells: list[Cell], jobs: list[EvalJob], asked: tuple[str, ...]) 
                 raise
             reasons[index] = str(error)
     return reasons
-
-
-def _evaluate_missing(config: GeneralizeConfig, plan: _Plan, stored: Cache, out: Path) -> None:
-    """Evaluate what is missing, cell after cell, until the time is over; each is stored at once."""
-    started, missing = time.monotonic(), plan.missing
-    for number, index in enumerate(missing, 1):
-        if plan.end is not None and time.monotonic() > plan.end:
-            print_progress("the time is over: the same command goes on from here")
-            return
-        job = plan.jobs[index]
-        row, evaluation = evaluated_row(job, config.agent)
-        failed = [episode.number for episode in evaluation.episodes if episode.success < 0.5]
-        row["first_failure"] = job.seed + failed[0] if failed else None
-        plan.rows[index] = stored[cache_key(row)] = row
-        write_scores(out.with_suffix(".json"), stored.values())
-        spent = (time.monotonic() - started) / 60
-        print_progress(
-            f"{number} of {len(missing)}: {task_title(row)}, {row['objects']} objects: "
-            f"{row['success']:.3f}; {spent:.1f} min, about "
-            f"{spent / number * (len(missing) - number):.1f} min left"
-        )

@@ -91,10 +91,12 @@ def _train_quietly(trainer: "EncoderTrainer") -> int:
 def _resume(config: ResumeConfig) -> "tuple[EncoderTrainer, ProgressBar]":
     """An old run."""
     from jostle.cli.progress import ProgressBar
+    from jostle.pretraining.data_parallel import reports
     from jostle.pretraining.start import resume_run
+    from jostle.runs.resume import ignore
 
-    bar = ProgressBar(config.minutes, ("val_loss",), _SHOWN)
-    return resume_run(config.resume, bar, None, config.data, config.steps, notify=print), bar
+    bar, notify = ProgressBar(config.minutes, ("val_loss",), _SHOWN), print if reports() else ignore
+    return resume_run(config.resume, bar, None, config.data, config.steps, notify=notify), bar
 
 
 def _prepare(kind: str, argv: list[str]) -> "tuple[EncoderTrainer, ProgressBar]":
@@ -105,6 +107,7 @@ def _prepare(kind: str, argv: list[str]) -> "tuple[EncoderTrainer, ProgressBar]"
     options = tyro.cli(described, prog=f"jostle pretrain {kind}", default=default, args=argv)
 
     from jostle.cli.progress import ProgressBar
+    from jostle.pretraining.data_parallel import reports
     from jostle.pretraining.start import resume_run, start_run
     from jostle.zoo.encoders import find_encoder_file
 
@@ -114,7 +117,7 @@ def _prepare(kind: str, argv: list[str]) -> "tuple[EncoderTrainer, ProgressBar]"
         return resume_run(options.resume, bar, config, data), bar
     folder = options.out / f"{config.name}-{config.seed}"
     weights = None if options.start is None else find_encoder_file(options.start)
-    if options.verify and config.data and Path(config.data).is_dir():
+    if options.verify and config.data and Path(config.data).is_dir() and reports():
         print("comparing the frames with their hashes (skip with --no-verify)")
     return start_run(config, folder, bar, weights, options.verify), bar
 

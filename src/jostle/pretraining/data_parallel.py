@@ -4,6 +4,7 @@ Every process draws the noise of the joint batch and uses its own rows, so that 
 of one process up to rounding, and one checkpoint resumes all of them.
 """
 
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -75,6 +76,11 @@ class Ranks:
         return report_together
 
 
+def reports() -> bool:
+    """Whether this process prints: the first one of torchrun, or the only one."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
 def join_ranks(device_name: str) -> tuple[Ranks, torch.device]:
     """This process among those of torchrun, or alone; and the device it computes on."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
@@ -94,11 +100,15 @@ def parallel_loss(model: Encoder, ranks: Ranks, device: torch.device) -> Callabl
     """The loss of an encoder; its gradients are the means over all processes."""
     if ranks.size == 1:
         return model.loss
-    return nn.parallel.DistributedDataParallel(
+    wrapper = nn.parallel.DistributedDataParallel
+    known = inspect.signature(wrapper).parameters
+    buffers = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
+    options: dict[str, Any] = {buffers: False}  # newer versions of torch renamed it
+    return wrapper(
         _Loss(model),
         device_ids=[device.index] if device.type == "cuda" else None,
-        broadcast_buffers=False,
         find_unused_parameters=True,
+        **options,
     )
 
 
