@@ -33,6 +33,11 @@ RECIPES = {
         "cubes --obs pixels --colors random --teacher three-cubes-state-td3-long --num-envs 48 "
         "--env-steps 216000 --lr-decay-fraction 0.6"
     ),
+    "cubes-pixels-dagger-colors-long": (
+        "cubes --obs pixels --colors random --teacher three-cubes-state-td3-long --num-envs 48 "
+        "--env-steps 105600 --lr 0.0008 --lr-decay-fraction 0.95 --random-episodes 0 "
+        "--from cubes-pixels-dagger-colors"
+    ),
     "mixed-goals-pixels-dagger-colors": (
         "mixed-goals --obs pixels --colors random --from three-cubes-pixels-dagger-colors"
     ),
