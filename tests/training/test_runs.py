@@ -147,7 +147,11 @@ def test_experiments_survive_json():
             except BadValueError:  # its goals are places on the table, one per object
                 assert axes.arch == "smorl"
                 assert axes.pixels
-                assert TASKS[make_experiment(task, TD3).task].name in ("PushT", "Sorting", "Distractors")
+                assert TASKS[make_experiment(task, TD3).task].name in (
+                    "PushT",
+                    "Sorting",
+                    "Distractors",
+                )
                 continue
             again = read_experiment(json.loads(json.dumps(experiment.to_dict())))
             assert differences(experiment, again) == []
