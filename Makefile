@@ -30,6 +30,7 @@ bench: $(VENV)/.bench gl
 bench-learning: $(VENV)/.slow
 	$(BIN)/python benchmarks/learning.py --out docs/results
 	$(BIN)/python benchmarks/fit.py --out docs/results
+	$(BIN)/python benchmarks/update_speed.py --out docs/results
 
 bench-encoders: $(VENV)/.installed
 	$(BIN)/python benchmarks/encoders.py --out docs/results

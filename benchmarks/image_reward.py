@@ -15,36 +15,25 @@ import torch
 
 from jostle.core.entities import FEATURES, Entities
 from jostle.core.object_classifier import ObjectClassifier
-from jostle.core.particles import pixel_positions
 from jostle.encoders.saving import encoder_hash
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.oracles.catalog import SCRIPTED
-from jostle.pixels.labels import ARM, FIRST_OBJECT
-from jostle.pixels.render_pool import RenderPool
-from jostle.probing.object_classifier import accuracy
 from jostle.rewards.chamfer import ChamferConfig, chamfer_reward
 from jostle.rewards.distance import DistanceReward
 from jostle.rewards.particle_sets import particle_set
 from jostle.rewards.table import TableReward
+from jostle.rollout.labeled_particles import RandomlyDisturbed, watch_labeled
 from jostle.rollout.object_tracks import ObjectTracker
 from jostle.rollout.pixel_observer import PixelObserver
+from jostle.rollout.rollout import Step
 from jostle.rollout.table_projection import TableProjection
-from jostle.scene.build import compile_scene
 from jostle.scene.cameras import resolve_cameras
+from jostle.training.classifier_scores import SCENES, SEED, scene_env
 from jostle.training.fit_objects import FitObjectsConfig, fit_object_classifier
+from jostle.training.fit_tags import HeldOut, judged_particles
 from jostle.zoo.encoders import load_encoder
 
 CAMERAS = ("front", "side")
-RANDOM_SHARE = 0.3
-SCENES: dict[str, dict[str, Any]] = {
-    "1 cube": {"task": "NCubes", "objects": 1, "colors": "random"},
-    "3 cubes": {"task": "NCubes", "objects": 3, "colors": "random"},
-    "6 cubes": {"task": "NCubes", "objects": 6, "colors": "random"},
-    "adjacent goals": {"task": "AdjacentGoals"},
-    "3 cubes, held-out colors": {"task": "NCubes", "objects": 3, "variation": "color=held-out"},
-    "3 stars": {"task": "NCubes", "objects": 3, "colors": "random", "variation": "shape=star"},
-    "3 cuboids": {"task": "NCubes", "objects": 3, "colors": "random", "variation": "size=1.5x1"},
-}
 
 
 @dataclass
@@ -53,7 +42,7 @@ class Watched:
 
     particles: list[Entities]
     goal: Entities
-    labels: np.ndarray
+    judged: HeldOut
     truth: np.ndarray
     success: np.ndarray
 
@@ -80,22 +69,16 @@ def main() -> None:
 
 
 def measure(scene: dict[str, Any], encoder: Any, classifier: ObjectClassifier, options: Any) -> Any:
-    task = {key: value for key, value in scene.items() if key != "task"}
-    env = TabletopVectorEnv(
-        options.episodes, scene["task"], obs_type="both", cameras=CAMERAS,
-        image_size=encoder.config.image_size, autoreset_mode="Disabled", threads=1, **task,
-    )  # fmt: skip
+    env = scene_env(scene, encoder, CAMERAS, options.episodes)
     projection = TableProjection(resolve_cameras(CAMERAS), encoder.config.image_size)
     observer = PixelObserver(encoder, CAMERAS, projection)
     try:
-        watched = watch(env, observer, options.steps, encoder.config.image_size)
+        watched = watch(env, observer, options.steps)
         scale = env.goal_metric.scale
     finally:
         env.close()
     layout = observer.layout
-    shown = np.stack([x.visible for x in watched.particles], 1) & (watched.labels >= ARM)
-    features = np.stack([x.values for x in watched.particles], 1)[..., layout[FEATURES]]
-    row = accuracy(classifier, features[shown], watched.labels[shown] >= FIRST_OBJECT)
+    row = watched.judged.accuracy(classifier)
 
     # Chamfer rewards of kept particles
     def kept(entities: Entities) -> Any:
@@ -127,35 +110,28 @@ def measure(scene: dict[str, Any], encoder: Any, classifier: ObjectClassifier, o
     }
 
 
-def watch(env: TabletopVectorEnv, observer: PixelObserver, steps: int, size: int) -> Watched:
+def watch(env: TabletopVectorEnv, observer: PixelObserver, steps: int) -> Watched:
     """Episodes of the oracle with random actions among its own."""
-    policy = SCRIPTED["oracle"](env.episode_sampler.task)
-    pool = RenderPool(compile_scene(env.episode_sampler.scene), len(CAMERAS), (size, size), 1)
     truth = DistanceReward(env.goal_metric, env.state_reader.farthest)
-    rng = np.random.default_rng(0)
-    observation, _ = env.reset(seed=4_000_000)
-    particles, labels, rewards, success = [], [], [], []
-    for step in range(steps + 1):
-        particles.append(observer.state(observation))
-        labels.append(labels_at(particles[-1], pool.render_labels(env.render_requests()), size))
-        pair = observation["achieved_goal"], observation["desired_goal"]
+    rewards: list[Any] = []
+    success: list[Any] = []
+    goals: list[Entities] = []
+
+    def judge(step: Step) -> None:
+        pair = step.observation["achieved_goal"], step.observation["desired_goal"]
         rewards.append(truth.total(*pair))
         success.append(env.goal_metric.success(*pair))
-        if step < steps:
-            actions = policy.act(observation)
-            uniform = rng.uniform(-1, 1, actions.shape).astype(np.float32)
-            random = rng.random((len(actions), 1)) < RANDOM_SHARE
-            observation, *_ = env.step(np.where(random, uniform, actions).astype(np.float32))
-    goal = observer.goal(observation)
-    pool.close()
-    return Watched(particles, goal, np.stack(labels, 1), np.stack(rewards, 1), np.stack(success, 1))
+        if not goals:
+            goals.append(observer.goal(step.observation))
 
-
-def labels_at(particles: Entities, masks: np.ndarray, size: int) -> np.ndarray:
-    """What the segmentation shows at each particle, (B, V, K)."""
-    pixels = np.clip(pixel_positions(particles.values, size).astype(int), 0, size - 1)
-    batch, view = np.ogrid[: masks.shape[0], : masks.shape[1]]
-    return masks[batch[..., None], view[..., None], pixels[..., 1], pixels[..., 0]]
+    policy = RandomlyDisturbed(SCRIPTED["oracle"](env.episode_sampler.task), 0)
+    labeled = watch_labeled(env, observer, policy, steps, SEED, judge)
+    particles = [
+        labeled.particles.map(lambda array, step=step: array[:, step])  # type: ignore[misc]
+        for step in range(steps + 1)
+    ]
+    judged = judged_particles(labeled, observer)
+    return Watched(particles, goals[0], judged, np.stack(rewards, 1), np.stack(success, 1))
 
 
 def correlations(name: str, rewards: np.ndarray, truth: np.ndarray) -> dict[str, float]:

@@ -50,18 +50,19 @@ class Block(nn.Module):
 class Trunk(nn.Module):
     """Self-attention, cross-attention, self-attention, pooling."""
 
-    def __init__(self, features: int) -> None:
-        """Read entities of `features` features."""
+    def __init__(self, features: int, views: int) -> None:
+        """Read entities of `features` features from `views` views."""
         super().__init__()
         self.state, self.goal = nn.Linear(features, EMBED_DIM), nn.Linear(features, EMBED_DIM)
         self.blocks = nn.ModuleList(Block() for _ in range(4))
+        self.views = nn.Parameter(0.02 * torch.randn(views, 1, EMBED_DIM)) if views > 1 else None
         self.query = nn.Parameter(0.02 * torch.randn(1, 1, EMBED_DIM))
         self.norm, self.project = nn.LayerNorm(EMBED_DIM), nn.Linear(EMBED_DIM, EMBED_DIM)
 
     def forward(self, state: Entities, goal: Entities, action: Tensor | None) -> Tensor:
-        """Pool entities of one view, goals and an action token (B, 1, E)."""
-        x, visible = self.state(state.values[:, 0]), state.visible[:, 0]
-        goals, goals_visible = self.goal(goal.values[:, 0]), goal.visible[:, 0]
+        """Pool entities and goals of all views, and an action token (B, 1, E)."""
+        x, visible = self.embed(self.state, state)
+        goals, goals_visible = self.embed(self.goal, goal)
         if action is not None:
             x = torch.cat((action, x), dim=1)
             visible = torch.cat((visible.new_ones(len(visible), 1), visible), dim=1)
@@ -73,14 +74,21 @@ class Trunk(nn.Module):
             query = torch.cat((query, x[:, :1]), dim=1)
         return self.project(self.norm(self.blocks[3](query, x, visible))).flatten(1)
 
+    def embed(self, embedding: nn.Linear, entities: Entities) -> tuple[Tensor, Tensor]:
+        """Tokens (B, V*K, E) of all views, and which are visible."""
+        x = embedding(entities.values)  # (B, V, K, E)
+        if self.views is not None:
+            x = x + self.views
+        return x.flatten(1, 2), entities.visible.flatten(1, 2)
+
 
 class Actor(nn.Module):
     """Entities to an action."""
 
-    def __init__(self, features: int) -> None:
+    def __init__(self, features: int, views: int) -> None:
         """Choose three numbers."""
         super().__init__()
-        self.trunk, self.head = Trunk(features), mlp(EMBED_DIM, *HEAD_HIDDEN, 3)
+        self.trunk, self.head = Trunk(features, views), mlp(EMBED_DIM, *HEAD_HIDDEN, 3)
 
     def forward(self, state: Entities, goal: Entities) -> Tensor:
         """Choose actions, (B, 3)."""
@@ -90,10 +98,10 @@ class Actor(nn.Module):
 class Critic(nn.Module):
     """Entities and an action to a value."""
 
-    def __init__(self, features: int) -> None:
+    def __init__(self, features: int, views: int) -> None:
         """Get the action as one more entity."""
         super().__init__()
-        self.trunk, self.action = Trunk(features), mlp(3, 256, EMBED_DIM)
+        self.trunk, self.action = Trunk(features, views), mlp(3, 256, EMBED_DIM)
         self.head = mlp(2 * EMBED_DIM, *HEAD_HIDDEN, 1)
 
     def forward(self, state: Entities, goal: Entities, action: Tensor) -> Tensor:
@@ -104,10 +112,11 @@ class Critic(nn.Module):
 class PlainTD3:
     """TD3 without any optimization for speed."""
 
-    def __init__(self, features: int, config: TD3Config) -> None:
+    def __init__(self, features: int, config: TD3Config, views: int = 1) -> None:
         """Build an actor, two critics and target networks of all."""
         self.config, self.updates = config, 0
-        self.actor, self.critics = Actor(features), [Critic(features) for _ in range(2)]
+        self.actor = Actor(features, views)
+        self.critics = [Critic(features, views) for _ in range(2)]
         self.target_actor, self.target_critics = deepcopy(self.actor), deepcopy(self.critics)
         self.actor_optimizer = torch.optim.Adam(self.actor.parameters(), config.lr)
         self.critic_optimizers = [

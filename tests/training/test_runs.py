@@ -142,7 +142,17 @@ def test_experiments_survive_json():
     assert len(combinations) > 50
     for task in ("cubes", "push-t", "push-2t", *map(dashed, TASKS)):
         for axes in combinations:
-            experiment = make_experiment(task, axes)
+            try:
+                experiment = make_experiment(task, axes)
+            except BadValueError:  # its goals are places on the table, one per object
+                assert axes.arch == "smorl"
+                assert axes.pixels
+                assert TASKS[make_experiment(task, TD3).task].name in (
+                    "PushT",
+                    "Sorting",
+                    "Distractors",
+                )
+                continue
             again = read_experiment(json.loads(json.dumps(experiment.to_dict())))
             assert differences(experiment, again) == []
             assert again == experiment

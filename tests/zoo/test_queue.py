@@ -121,3 +121,21 @@ def test_invalid_queue_files_are_rejected_with_a_message(tmp_path):
     with pytest.raises(UnknownNameError, match="zoo has no"):
         find_entry("missing", tmp_path)
     assert registry(tmp_path) == {}
+
+
+def test_jobs_at_a_time_are_trained_and_a_failed_one_is_told(tmp_path, monkeypatch, capsys):
+    from jostle.cli.queue import run
+
+    monkeypatch.chdir(tmp_path)
+    entry = '[[training]]\nname = "{}"\ntrain = "{}"\nminutes = 10\ntarget = 2.0\n'
+    words = TINY.replace("480", "120")
+    text = entry.format("good", words) + entry.format("bad", f"{words} --teacher no-such-agent")
+    (tmp_path / "queue.toml").write_text(text)
+    options = ["--queue", "queue.toml", "--runs", "runs", "--zoo", "zoo", "--episodes", "2"]
+    assert run([*options, "--jobs", "2"]) == 1
+    said = capsys.readouterr().out
+    assert "good: finished" in said
+    assert "bad: failed (jostle: There is no agent called 'no-such-agent'" in said
+    assert "failed: bad" in said
+    assert json.loads((tmp_path / "runs/queue.json").read_text())["good"]["done"] is True
+    assert find_entry("good", tmp_path / "zoo").card.is_file()

@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from jostle.core.checks import check_folder_name, check_int, check_output
+from jostle.core.errors import require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,10 @@ class ProbeConfig:
     frames_dir: Path = Path("frames/probe")
     """Where the folders of --scenes are."""
     limit: int | None = None
-    """Maximum number of scenes per folder."""
+    """Maximum number of scenes per folder; with --classifier, episodes per scene."""
+    classifier: bool = False
+    """Instead, fit the classifier of objects to motion and to simulated tags, and report which
+    particles both keep in eight scenes; no frames are needed."""
     worst: int = 6
     """Number of objects with the largest errors to show of each folder."""
     threads: int = 0
@@ -36,6 +40,10 @@ class ProbeConfig:
         """Check the values."""
         check_int("threads", self.threads, 0)
         check_int("worst", self.worst, 0)
+        require(
+            not (self.classifier and (self.data or self.scenes is not None)),
+            "--classifier makes its own scenes: leave out --data and --scenes.",
+        )
         if self.limit is not None:
             check_int("limit", self.limit, 1)
         if self.name is not None:
@@ -54,6 +62,11 @@ def run(argv: list[str]) -> None:
     if config.out is not None:
         check_output(config.out, folder=True)
 
+    if config.classifier:
+        from jostle.cli.probe_classifier import probe_classifier
+
+        probe_classifier(config, f"jostle probe {' '.join(argv)}")
+        return
     from jostle.cli.probe_pages import probe  # needs torch, which help does without
 
     probe(config, f"jostle probe {' '.join(argv)}")

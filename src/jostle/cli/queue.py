@@ -68,8 +68,7 @@ def run(argv: list[str]) -> int:
     )
     end = time.monotonic() + 60 * config.minutes if config.minutes is not None else float("inf")
     if config.jobs > 1 or config.ray is not None:
-        _run_jobs(config, queue, end)
-        return 0
+        return _run_jobs(config, queue, end)
     try:
         if config.only:
             queue.run_slice(queue.find(config.only), config.slice)
@@ -83,12 +82,13 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def _run_jobs(config: QueueConfig, queue: "TrainingQueue", end: float) -> None:
-    """Train several jobs at a time, each slice as a job of an executor."""
+def _run_jobs(config: QueueConfig, queue: "TrainingQueue", end: float) -> int:
+    """Train several jobs at a time, each slice as a job of an executor; returns 1 if one failed."""
     from jostle.cluster.executors import make_executor
     from jostle.cluster.jobs import Job, JobResult, stops_on_sigterm
 
     running: set[str] = set()
+    failed: set[str] = set()
     runs = config.runs.absolute()
     options = ["--queue", config.queue, "--runs", runs, "--episodes", config.episodes]
     options += ["--threads", config.threads or 1]
@@ -107,12 +107,19 @@ def _run_jobs(config: QueueConfig, queue: "TrainingQueue", end: float) -> None:
         return Job(name=job.name, folder=runs / job.name, start=start)
 
     def on_end(result: JobResult) -> None:
-        if result.outcome != "failed":  # a job that failed is not tried again
+        if result.outcome == "failed":  # a job that failed is not tried again
+            failed.add(result.job.name)
+        else:
             running.discard(result.job.name)
         _log(result.describe())
 
     with stops_on_sigterm():
         make_executor(config.ray, config.jobs).run(next_slice, on_end)
+    if failed:
+        _log(f"failed: {', '.join(sorted(failed))}")
+    else:
+        _log("all jobs are done" if queue.next() is None else "time is over")
+    return 1 if failed else 0
 
 
 def _log(text: str) -> None:

@@ -42,4 +42,18 @@ class ParticleReward:
     def _objects(self, particles: Entities) -> ParticleSet:
         """The particles that show objects."""
         kept = self.classifier(particles.values[..., self.layout[FEATURES]])
-        return particle_set(particles, self.layout, kept)
+        return _compact(particle_set(particles, self.layout, kept))
+
+
+def _compact(particles: ParticleSet) -> ParticleSet:
+    """The kept particles first, and no more places than the fullest view needs: few show objects.
+
+    Distances of all pairs are what costs.
+    """
+    room = max(int(particles.kept.sum(-1).max(initial=0)), 1)
+    order = np.argsort(~particles.kept, axis=-1, kind="stable")[..., :room]  # (B, V, room)
+    return ParticleSet(
+        np.take_along_axis(particles.positions, order[..., None], -2),
+        np.take_along_axis(particles.features, order[..., None], -2),
+        np.take_along_axis(particles.kept, order, -1),
+    )

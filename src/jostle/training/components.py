@@ -268,7 +268,7 @@ def evaluate_agent_by_images(
     assert agent.sensor is not None
     env = make_env(experiment, min(num_envs, max(episodes, 1)), agent.sensor.encoder)
     try:
-        policy = cast(AgentPolicy, make_policy(agent, env))
+        policy = cast(AgentPolicy, make_policy(agent, env))  # no agent of images has another
         recorder = object_recorder(experiment, env, policy.observer, agent.sensor)
         assert recorder is not None
         return evaluate_by_images(env, policy, recorder, experiment.name, episodes, EVAL_SEED)
