@@ -268,7 +268,7 @@ def _with_arch(axes: Axes, experiment: Experiment) -> Experiment:
         if not axes.pixels:
             return replace(experiment, net=SMORL_NET, training=training)
         # Distances in the image are larger numbers than those of the other rewards
-        experiment = _by_images(experiment)
+        experiment = _by_images(axes, experiment)
         td3 = replace(experiment.td3, reward_min=_SUBGOAL_REWARD_MIN)
         training = replace(training, reward=axes.reward)
         return replace(experiment, net=SMORL_IMAGE_NET, td3=td3, training=training)
