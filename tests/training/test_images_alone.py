@@ -202,7 +202,7 @@ def test_privileged_critics_can_learn_from_an_image_reward(classifier, tmp_path)
         ("--reward table --encoder slots-6cubes --no-table-xy", "Use an encoder 'dlp'"),
         ("--reward gdac --encoder vae-123cubes --no-table-xy", "Use an encoder 'dlp'"),
         ("--reward table --reach-from truth", "where they truly are"),
-        ("--reward gdac --values per-entity", "Use --reward table"),
+        ("--reward gdac --values per-entity", "Train with --reward table"),
         ("--reward table --drop-attributes mask", "which particles are visible"),
         ("--reward table --object-classifier nowhere.safetensors", "There is no file"),
         ("--object-classifier objects.safetensors", "for rewards of images"),

@@ -150,11 +150,6 @@ class Axes:
             "The paper pools its entities: --size paper does not go with --values per-entity.",
         )
         require(
-            self.reward not in IMAGE_REWARDS or (self.reward, self.method) == ("table", "td3"),
-            f"--reward {self.reward} with --method {self.method} has no reward for each object "
-            "that critics observe. Use --reward table with --method td3, or --values pooled.",
-        )
-        require(
             self._critics_see_state or self.method == "td3",
             "--values per-entity needs critics of TD3, or critics that see true state, not "
             f"--method {self.method} with --obs {self.obs}. Use --method td3 or td3-privileged.",
