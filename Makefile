@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 GL_PACKAGES := libegl1 libgl1 libgl1-mesa-dri libosmesa6
 WORKERS ?= 2
 # One worker per core, one thread per worker: threads of several workers would wait for each other.
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: demo test check format bench bench-learning bench-encoders bench-pixels slow golden docs clean gl chromium
 

@@ -125,6 +125,7 @@ def test_flags_of_the_command_line(tmp_path, monkeypatch, capsys):
 
 SCREENSHOTS = {
     "paper-page.png", "playground.png", "playground-phone.png", "playground.webm", "site.png",
+    "tagging.png",
 }  # fmt: skip
 """Pictures of pages in a browser, which no command of the package draws."""
 

@@ -249,7 +249,7 @@ def test_a_reward_that_reads_what_replay_does_not_hold_is_refused(tmp_path):
         reads = "frames"
 
     REWARDS.register("pixel-match", lambda context: OfFrames())
-    with pytest.raises(BadValueError, match=r"'pixel-match' reads 'frames'.*'coordinates' or"):
+    with pytest.raises(BadValueError, match=r"'pixel-match' reads 'frames'.*'entities' or"):
         start_run(tiny(reward="pixel-match"), tmp_path / "run", quiet)
     assert not (tmp_path / "run").exists()
 
