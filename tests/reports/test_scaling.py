@@ -28,6 +28,15 @@ def test_only_agents_with_three_numbers_of_cubes_are_fitted():
     )
 
 
+def test_fixed_and_random_colors_are_not_joined_by_one_line():
+    fixed = [row("a", count, -0.1 * count) for count in (1, 2, 3)]
+    random = [{**row("a", count, -0.3 * count), "colors": "random"} for count in (1, 2, 3)]
+    assert returns_by_cubes([*fixed, random[2]]) == {"a": {1: -0.1, 2: -0.2, 3: -0.1 * 3}}
+    both = returns_by_cubes([*fixed, *random])
+    assert list(both) == ["a (fixed colors)", "a (random colors)"]
+    assert both["a (random colors)"][3] == -0.3 * 3
+
+
 def test_there_is_a_plot_only_if_there_is_a_fit(tmp_path):
     pytest.importorskip("matplotlib")
     assert plot_scaling(STUDY[3:], tmp_path / "a.png") is None

@@ -34,13 +34,22 @@ def fit_line(points: Mapping[int, float]) -> LinearFit:
 
 
 def returns_by_cubes(rows: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
-    """Average returns of agents evaluated with at least three numbers of cubes, by agent."""
-    returns: dict[str, Points] = {}
+    """Average returns of agents evaluated with at least three numbers of cubes, by agent.
+
+    Cubes of fixed and of random colors are two evaluations, which no line joins.
+    """
+    returns: dict[tuple[str, str], Points] = {}
     for row in rows:
         if not row.get("pending") and row["task"].endswith(("Cube", "Cubes")):
-            returns.setdefault(row["agent"], {})[row["objects"]] = row["average_return"]
-    enough = {name: points for name, points in returns.items() if len(points) >= _MIN_POINTS}
-    return {name: dict(sorted(points.items())) for name, points in enough.items()}
+            key = row["agent"], str(row.get("colors", "fixed"))
+            returns.setdefault(key, {})[row["objects"]] = row["average_return"]
+    enough = {key: points for key, points in returns.items() if len(points) >= _MIN_POINTS}
+    agents = [agent for agent, _ in enough]
+    names = {
+        (agent, colors): agent if agents.count(agent) == 1 else f"{agent} ({colors} colors)"
+        for agent, colors in enough
+    }
+    return {names[key]: dict(sorted(points.items())) for key, points in enough.items()}
 
 
 def describe(rows: Sequence[Mapping[str, Any]]) -> str:
