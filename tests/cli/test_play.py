@@ -15,22 +15,15 @@ import numpy as np
 import pytest
 from gymnasium.utils.seeding import np_random
 
-from jostle.cli import main
 from jostle.core.errors import BadValueError
 from jostle.envs.episode_files import read_episodes, stored_env_kwargs
 from jostle.envs.options import EnvOptions
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.tasks.vary import parse_vary
+from typed_words import typed
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
-
-
-def typed(monkeypatch, capsys, *words):
-    monkeypatch.setattr(sys, "argv", ["jostle", *words])
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    return ended.value.code, capsys.readouterr()
 
 
 def test_a_port_that_is_taken_is_named(monkeypatch, capsys):

@@ -13,16 +13,9 @@ pytest.importorskip("torch")
 pytest.importorskip("starlette")
 
 from experiments import small_encoder
-from jostle.cli import main
 from jostle.encoders.saving import save_encoder
 from jostle.training.tag_images import TagConfig, Tags, make_tag_images, write_tags
-
-
-def typed(monkeypatch, capsys, *words):
-    monkeypatch.setattr(sys, "argv", ["jostle", *words])
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    return ended.value.code, capsys.readouterr()
+from typed_words import typed
 
 
 @pytest.fixture

@@ -1,24 +1,17 @@
 """What `jostle probe --classifier` reports, and in which scenes."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from jostle.cli import main, probe_classifier  # noqa: E402
+from jostle.cli import probe_classifier  # noqa: E402
 from jostle.training import classifier_scores  # noqa: E402
 from jostle.training.classifier_scores import SCENES, scene_env  # noqa: E402
 from jostle.zoo.encoders import load_encoder  # noqa: E402
-
-
-def typed(monkeypatch, capsys, *words):
-    monkeypatch.setattr(sys, "argv", ["jostle", *words])
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    return ended.value.code, capsys.readouterr()
+from typed_words import typed  # noqa: E402
 
 
 def test_every_scene_shows_its_objects():

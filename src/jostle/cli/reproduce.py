@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -15,6 +15,9 @@ from jostle.core.checks import check_int, check_output
 from jostle.core.extras import require_packages
 from jostle.core.files import write_text
 from jostle.reports.tables import evaluation_table, markdown_table
+
+if TYPE_CHECKING:  # it needs torch, which help does without
+    from jostle.zoo.reproduce import Stage
 
 _POLL_SECONDS = 2.0
 """How often the bar is redrawn."""
@@ -56,10 +59,10 @@ def run(argv: list[str]) -> int:
     """Run the stages that are not done, then compare; returns 1 if one failed."""
     config = tyro.cli(ReproduceConfig, prog="jostle reproduce", args=argv)
     require_packages("Training", "torch")
-    from jostle.zoo.reproduce import Stage, minutes_of_the_zoo, plan
+    from jostle.zoo.reproduce import minutes_of_the_zoo, plan
 
     # What there is to do
-    stages: list[Stage] = plan(config.name, config.out, config.seed, config.encoders)
+    stages = plan(config.name, config.out, config.seed, config.encoders)
     minutes = minutes_of_the_zoo([stage.name for stage in stages])
     print(_table(stages))
     if minutes:
@@ -82,7 +85,7 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def _run_stages(config: ReproduceConfig, stages: Sequence[Any]) -> list[str]:
+def _run_stages(config: ReproduceConfig, stages: "Sequence[Stage]") -> list[str]:
     """Run all stages in an order that respects what they need; what failed ones said."""
     from jostle.cluster.executors import make_executor
     from jostle.cluster.jobs import Job, JobResult, stops_on_sigterm
@@ -96,8 +99,7 @@ def _run_stages(config: ReproduceConfig, stages: Sequence[Any]) -> list[str]:
             return None
         started.add(stage.name)
         print_progress(f"{stage.name}: jostle {shlex.join(stage.job.command()[3:])}")
-        job: Job = stage.job
-        return job
+        return stage.job
 
     def on_end(result: JobResult) -> None:
         if result.outcome == "finished":
@@ -112,7 +114,7 @@ def _run_stages(config: ReproduceConfig, stages: Sequence[Any]) -> list[str]:
 
 
 @contextmanager
-def _bar_of(stages: Sequence[Any]) -> Iterator[None]:
+def _bar_of(stages: "Sequence[Stage]") -> Iterator[None]:
     """A bar over the stages, which follows their metrics while they run."""
     over = threading.Event()
     trained = [stage for stage in stages if stage.total]
@@ -164,7 +166,7 @@ def _compare(name: str, folder: Path, config: ReproduceConfig) -> None:
     print(f"\n{table}\nwritten: {path}")
 
 
-def _table(stages: Sequence[Any]) -> str:
+def _table(stages: "Sequence[Stage]") -> str:
     """Stages with their commands and how far they are."""
     lines = [
         (

@@ -114,9 +114,7 @@ class EITCritic(nn.Module):
         tokens, _ = self.trunk.tokens(state, goal, action_token, action_position)
         tokens = self.trunk.project(self.trunk.norm(tokens))  # (C, B, 2 + S, E)
         objects = tokens[:, :, 2:]  # after the action and the gripper
-        action = tokens[:, :, :1].expand_as(objects)
-        values = self.head(torch.cat((objects, action), dim=-1))[..., 0]  # (C, B, S)
-        return _in_order(values, state, count, first=1)
+        return _in_order(self._values(objects, tokens[:, :, :1]), state, count, first=1)
 
     def _of_goals(
         self,
@@ -129,10 +127,12 @@ class EITCritic(nn.Module):
         """Values (C, B, count), each read by a goal particle and by the action's token."""
         del action_position
         tokens, _ = self.trunk.at_goals(state, goal, action_token)
-        goals = tokens[:, :, 1:]  # (C, B, G, E)
-        action = tokens[:, :, :1].expand_as(goals)
-        values = self.head(torch.cat((goals, action), dim=-1))[..., 0]  # (C, B, G)
-        return _in_order(values, goal, count)
+        return _in_order(self._values(tokens[:, :, 1:], tokens[:, :, :1]), goal, count)
+
+    def _values(self, tokens: Tensor, action: Tensor) -> Tensor:
+        """Values (C, B, N) of tokens (C, B, N, E), each beside the action's (C, B, 1, E)."""
+        values: Tensor = self.head(torch.cat((tokens, action.expand_as(tokens)), dim=-1))[..., 0]
+        return values
 
     def _next_gripper_xy(self, state: Entities, action: Tensor) -> Tensor | None:
         """About where the gripper, the first entity of true state, is after an action, (B, 1, 2).

@@ -103,7 +103,7 @@ class Axes:
 
     @property
     def from_scratch(self) -> bool:
-        """Whether TD3 starts without weights or demonstrations, from images per entity only."""
+        """Whether TD3 starts from nothing: from true state, or images with values per entity."""
         state = self.method == "td3" and not self.pixels
         images = self.method in ("td3", "td3-privileged") and self.pixels and self.per_entity
         return (state or images) and self.size == "fast" and not self.finetune

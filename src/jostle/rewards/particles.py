@@ -1,7 +1,7 @@
 """Chamfer rewards of an agent's particles: those that show objects, by a classifier of features."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,24 @@ from jostle.rewards.chamfer import ChamferConfig, chamfer_reward
 from jostle.rewards.particle_sets import ParticleSet, particle_set
 
 
+class HasMinimum(Protocol):
+    """The settings of a reward."""
+
+    @property
+    def minimum(self) -> float:
+        """Least reward in one step."""
+        ...
+
+
 @dataclass(frozen=True)
-class ParticleReward:
-    """One number for a whole set: how far its particles are from those of the goal."""
+class SetReward:
+    """One number for a whole set of particles."""
 
     layout: EntityLayout
     """Which columns of a particle are what."""
     classifier: ObjectClassifier
     """Which particles show objects."""
-    config: ChamferConfig
+    config: HasMinimum
     """How two sets are compared."""
     reads: ClassVar[Literal["coordinates", "entities", "objects"]] = "entities"
 
@@ -32,6 +41,13 @@ class ParticleReward:
     def per_object(self, state: Entities, goal: Entities) -> None:
         """None: particles of one object do not know of each other."""
         del state, goal
+
+
+@dataclass(frozen=True)
+class ParticleReward(SetReward):
+    """How far the particles of a set are from those of the goal."""
+
+    config: ChamferConfig
 
     def total(self, state: Entities, goal: Entities) -> NDArray[np.float32]:
         """Reward of particles (B, V, K, D) for those of goals, (B,)."""
