@@ -16,7 +16,8 @@ from jostle.rollout.reach import reach  # noqa: E402
 from jostle.rollout.reach_particles import ParticleTargets  # noqa: E402
 from jostle.rollout.table_projection import UNIT  # noqa: E402
 from jostle.training.behavior import BehaviorPolicy  # noqa: E402
-from jostle.training.components import make_agent, make_observer  # noqa: E402
+from jostle.training.components import make_agent  # noqa: E402
+from jostle.training.observers import make_observer  # noqa: E402
 from jostle.zoo.encoders import load_encoder  # noqa: E402
 
 LAYOUT = EntityLayout(((POSITION, 2), (FEATURES, 1), (TABLE_XY, 2)))

@@ -18,7 +18,7 @@ from jostle.nets.config import FAST_NET, NetConfig  # noqa: E402
 from jostle.rollout.table_projection import TableProjection  # noqa: E402
 from jostle.scene.cameras import CAMERAS, project, unproject_to_plane  # noqa: E402
 from jostle.scene.spec import CUBE_SIDE, TABLE_TOP  # noqa: E402
-from jostle.training.components import make_observer  # noqa: E402
+from jostle.training.observers import make_observer  # noqa: E402
 from jostle.zoo.encoders import load_encoder  # noqa: E402
 
 VIEWS = ("front", "side")

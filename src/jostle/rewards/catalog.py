@@ -15,6 +15,7 @@ from jostle.core.protocols import Reward
 from jostle.rewards.chamfer import ChamferConfig, SubgoalConfig
 from jostle.rewards.distance import DistanceReward
 from jostle.rewards.particles import ParticleReward
+from jostle.rewards.rows import RowReward
 from jostle.rewards.subgoal import SubgoalReward
 from jostle.rewards.table import TableReward
 
@@ -41,6 +42,8 @@ class RewardContext:
     """Largest distance that can be observed, in meters or radians."""
     images: ImageContext | None = None
     """What is known of images, for rewards of `IMAGE_REWARDS`."""
+    found: EntityLayout | None = None
+    """Columns of the actor's entities, if these are objects found in images."""
 
 
 MakeReward = Callable[[RewardContext], Reward]
@@ -48,6 +51,17 @@ MakeReward = Callable[[RewardContext], Reward]
 
 def _true(context: RewardContext) -> Reward:
     return DistanceReward(context.metric, context.farthest)
+
+
+def _table(context: RewardContext) -> Reward:
+    return make_table_reward(context) if context.found is None else make_row_reward(context)
+
+
+def make_row_reward(context: RewardContext) -> RowReward:
+    """The table reward of an agent whose entities are objects found in images."""
+    assert context.found is not None
+    scale = context.metric.scale
+    return RowReward(context.found, scale, 2 * scale)
 
 
 def make_table_reward(context: RewardContext) -> TableReward:
@@ -76,7 +90,7 @@ REWARDS: Registry[MakeReward] = Registry(
     "reward",
     {
         "true": _true,
-        "table": make_table_reward,
+        "table": _table,
         "gdac": partial(_chamfer, variant="gdac-code"),
         "gdac-paper": partial(_chamfer, variant="gdac-paper"),
         "chamfer": partial(_chamfer, variant="plain"),

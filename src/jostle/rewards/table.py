@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from jostle.core.entities import POSITION, Entities, EntityLayout
 from jostle.core.errors import NotFiniteError, require
 from jostle.core.found_objects import feature_gaps
-
-Floats = NDArray[np.float32]
+from jostle.rewards.on_table import Floats, OnTableReward
 
 
 @dataclass(frozen=True)
-class TableReward:
+class TableReward(OnTableReward):
     """Dense reward of objects found in images, in the scale of the true one."""
 
     layout: EntityLayout
@@ -36,24 +35,6 @@ class TableReward:
         """Refuse values without meaning."""
         for name in ("same_color", "scale", "farthest"):
             require(getattr(self, name) > 0, f"{name} must be positive, not {getattr(self, name)}.")
-
-    @property
-    def minimum(self) -> float:
-        """Least reward of an object in one step."""
-        return -2.0 * self.farthest / self.scale
-
-    def per_object(self, state: Entities, goal: Entities) -> tuple[Floats, NDArray[np.bool_]]:
-        """Reward of each goal object and which rows are goal objects, (B, G) each."""
-        distance = self.distances(state, goal)
-        return distance * np.float32(-2.0 / self.scale), goal.visible[:, 0]
-
-    def total(self, state: Entities, goal: Entities) -> Floats:
-        """Mean reward of the goal objects, (B,); the least reward if the goal shows none."""
-        rewards, present = self.per_object(state, goal)
-        count = present.sum(-1)
-        mean = (rewards * present).sum(-1) / np.maximum(count, 1)
-        total: Floats = np.where(count > 0, mean, self.minimum).astype(np.float32)
-        return total
 
     def reached(self, state: Entities, goal: Entities, radius: float) -> NDArray[np.bool_]:
         """Whether every goal object lies within a radius of its goal, (B,): success by images."""

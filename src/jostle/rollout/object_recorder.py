@@ -5,17 +5,19 @@ state, G of a goal, W columns.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jostle.core.entities import FEATURES, POSITION, Entities
 from jostle.core.errors import require
-from jostle.core.found_objects import VIEWS, feature_gaps, seen_now
+from jostle.core.found_objects import VIEWS, seen_now
 from jostle.core.profiler import PROFILER
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.replay.episodes import Trajectory
 from jostle.rewards.table import TableReward
+from jostle.rollout.goal_identities import GoalIdentities
 from jostle.rollout.object_tracks import ObjectTracker
 from jostle.rollout.table_projection import TableProjection
 
@@ -30,6 +32,29 @@ class ObjectRules:
     """Distance below which an object is at its goal, in meters."""
     table_half_size: NDArray[np.float32]
     """Half the table's sides, (2,)."""
+
+
+def image_metrics(
+    distances: NDArray[np.float32],
+    present: NDArray[np.bool_],
+    radius: float,
+    mean_reward: NDArray[np.float64],
+) -> dict[str, NDArray[np.float64]]:
+    """Metrics by images, (B,) each.
+
+    Args:
+        distances: Of goal objects to their goals, 0 for padding, (B, G).
+        present: Which rows are goal objects, (B, G).
+        radius: Distance below which an object is at its goal, in meters.
+        mean_reward: Mean reward per step so far, (B,).
+    """
+    near, count = (distances < radius) & present, np.maximum(present.sum(-1), 1)
+    return {
+        "image_success": ((near | ~present).all(-1) & present.any(-1)) * 1.0,
+        "image_success_fraction": near.sum(-1) / count,
+        "image_distance": distances.sum(-1) / count,
+        "image_return": mean_reward,
+    }
 
 
 class FoundTies:
@@ -52,6 +77,30 @@ class FoundTies:
         return self._recorder.state_ties(particles)
 
 
+class RecordsObjects(Protocol):
+    """What follows objects by images while episodes are played."""
+
+    def start(self, state: Entities, goal: Entities) -> None:
+        """Begin with the first step of new episodes."""
+        ...
+
+    def add(self, state: Entities) -> None:
+        """Go on to the next step."""
+        ...
+
+    def trajectory(self) -> Trajectory | None:
+        """Objects of all steps and of the goals, if a reward reads them."""
+        ...
+
+    def goal_steps(self) -> NDArray[np.bool_]:
+        """Which steps may become goals, (B, T+1)."""
+        ...
+
+    def metrics(self) -> dict[str, NDArray[np.float64]]:
+        """Metrics of the last step by images, (B,) each."""
+        ...
+
+
 class ObjectRecorder:
     """Follows the objects of B environments from the first step of an episode to its last."""
 
@@ -72,6 +121,7 @@ class ObjectRecorder:
         """
         self._tracker, self._rules, self._projection = tracker, rules, table_projection
         self._keep_states = keep_states
+        self._identities = GoalIdentities(tracker.layout, rules.reward.same_color)
         self._states: list[Entities] = []
         self._goal_steps: list[NDArray[np.bool_]] = []
         self._returns = np.zeros(0)
@@ -87,7 +137,7 @@ class ObjectRecorder:
             "images of this task (without --object-classifier), or use another encoder.",
         )
         self._states, self._goal_steps = [], []
-        self._goal_of = np.full(self._goal.visible[:, 0].shape, -1)
+        self._identities.start(self._goal)
         self._returns = np.zeros(len(state.values))
         self._add(state)
 
@@ -120,16 +170,9 @@ class ObjectRecorder:
 
     def metrics(self) -> dict[str, NDArray[np.float64]]:
         """Metrics of the last step by images, (B,) each; `image_return` is per step so far."""
-        reward, goal = self._rules.reward, self._goal
-        distances, present = reward.distances(self._states[-1], goal), goal.visible[:, 0]
-        count = np.maximum(present.sum(-1), 1)
-        near = (distances < self._rules.radius) & present
-        return {
-            "image_success": reward.reached(self._states[-1], goal, self._rules.radius) * 1.0,
-            "image_success_fraction": near.sum(-1) / count,
-            "image_distance": distances.sum(-1) / count,
-            "image_return": self._returns / max(len(self._states) - 1, 1),
-        }
+        distances = self._rules.reward.distances(self._states[-1], self._goal)
+        present, steps = self._goal.visible[:, 0], len(self._states) - 1
+        return image_metrics(distances, present, self._rules.radius, self._returns / max(steps, 1))
 
     def _add(self, state: Entities) -> None:
         with PROFILER("objects"):
@@ -147,19 +190,15 @@ class ObjectRecorder:
     def _identified(self, tracks: Entities) -> Entities:
         """The tracks (B, 1, M, W) of goal objects, which look as the goal picture shows them.
 
-        A track that once looked like a goal object stays this object: looks change while the arm
-        hides half of it. Objects of no goal have no reward, and are in no goal of hindsight.
+        Objects of no goal have no reward, and are in no goal of hindsight.
         """
-        layout, goal = self._tracker.layout, self._goal
-        gaps = feature_gaps(tracks.values, goal.values, layout)[:, 0]  # (B, M, G)
-        gaps = np.where(goal.visible, gaps, np.inf)
-        alike = tracks.visible[:, 0] & (gaps.min(-1) < self._rules.reward.same_color)  # (B, M)
-        self._goal_of = np.where(alike, gaps.argmin(-1), self._goal_of)  # (B, M)
+        layout, goal_of = self._tracker.layout, self._identities.update(tracks)  # (B, M)
         values = tracks.values.copy()
         looks = slice(layout[FEATURES].start, layout[VIEWS].stop)
-        shown = np.take_along_axis(goal.values[:, 0], np.maximum(self._goal_of, 0)[..., None], 1)
+        goals = self._goal.values[:, 0]
+        shown = np.take_along_axis(goals, np.maximum(goal_of, 0)[..., None], 1)
         values[:, 0, :, looks] = shown[..., looks]
-        return Entities(values, tracks.visible & (self._goal_of >= 0)[:, None])
+        return Entities(values, tracks.visible & (goal_of >= 0)[:, None])
 
     def _projected(self, particles: Entities) -> Entities:
         """Particles with their positions on the table."""

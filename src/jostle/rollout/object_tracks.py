@@ -42,9 +42,13 @@ class ObjectTracker:
         self.layout = found_layout(columns.stop - columns.start, views)
         self._objects: Entities | None = None
 
-    def reset(self) -> None:
-        """Forget all objects: episodes begin."""
-        self._objects = None
+    def reset(self, envs: NDArray[np.bool_] | None = None) -> None:
+        """Forget all objects, or those of some environments: episodes begin."""
+        if envs is None or self._objects is None:
+            self._objects = None
+            return
+        values, visible = self._objects
+        self._objects = Entities(values, visible & ~envs[:, None, None])
 
     def objects(self, particles: Entities) -> Entities:
         """Objects of single images, such as goals: (B, 1, M, W); nothing is remembered."""

@@ -1,0 +1,43 @@
+"""The table reward of agents whose entities are objects found in images, in the goal's rows.
+
+Objects and goals were paired when the objects were found, so their distances are those of rows.
+Shapes: B samples, N objects of a goal; states have the gripper as their first row.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from jostle.core.entities import POSITION, Entities, EntityLayout
+from jostle.core.errors import NotFiniteError, require
+from jostle.rewards.on_table import Floats, OnTableReward
+
+
+@dataclass(frozen=True)
+class RowReward(OnTableReward):
+    """Dense reward of found objects, in the scale of the true one."""
+
+    layout: EntityLayout
+    """Columns of the entities."""
+    scale: float
+    """Distance in whose units the reward is given, in meters."""
+    farthest: float
+    """Distance of a goal object that was never seen, in meters."""
+    reads: ClassVar[Literal["coordinates", "entities", "objects"]] = "entities"
+
+    def __post_init__(self) -> None:
+        """Refuse values without meaning."""
+        for name in ("scale", "farthest"):
+            require(getattr(self, name) > 0, f"{name} must be positive, not {getattr(self, name)}.")
+
+    def distances(self, state: Entities, goal: Entities) -> Floats:
+        """Distance (B, N) of each object to its goal, `farthest` if never seen; 0 for padding."""
+        place = self.layout[POSITION]
+        gap = state.values[:, 0, 1:, place] - goal.values[:, 0, :, place]  # (B, N, 2)
+        distance = np.sqrt((gap * gap).sum(-1))
+        if not np.isfinite(distance).all():
+            raise NotFiniteError("Objects found in images are NaN or infinite: check the encoder.")
+        distance = np.where(state.visible[:, 0, 1:], distance, self.farthest)
+        capped: Floats = np.minimum(distance, self.farthest) * goal.visible[:, 0]
+        return capped.astype(np.float32)
