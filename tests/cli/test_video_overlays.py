@@ -26,7 +26,8 @@ from jostle.presets.axes import Axes  # noqa: E402
 from jostle.presets.experiments import make_experiment  # noqa: E402
 from jostle.rollout.recording import VideoRenderer, record  # noqa: E402
 from jostle.runs.run_dir import encoder_file  # noqa: E402
-from jostle.training.components import make_agent, make_env, make_observer  # noqa: E402
+from jostle.training.components import make_agent, make_env  # noqa: E402
+from jostle.training.observers import make_observer  # noqa: E402
 from jostle.zoo.agents import load_policy, required_env_kwargs  # noqa: E402
 
 PIXEL_OVERLAYS = [name for name in OVERLAYS if name != "none"]

@@ -28,7 +28,7 @@ def visited():
     """A trained agent with its critics, and states that it visits with two cubes."""
     from jostle.cli.theory import _load_with_critics
     from jostle.envs.vector import TabletopVectorEnv
-    from jostle.training.components import make_observer
+    from jostle.training.observers import make_observer
 
     agent = _load_with_critics("three-cubes-state-td3")
     env = TabletopVectorEnv(4, "NCubes", objects=2, autoreset_mode="Disabled")

@@ -32,6 +32,8 @@ class PixelSensor:
     """Names of its cameras, in the order of the views."""
     classifier: ObjectClassifier | None = None
     """Which of its entities show objects: in training by images, and for SMORL also to act."""
+    finds_objects: bool = False
+    """Whether the agent's entities are objects found among those of the encoder."""
 
 
 class BaseAgent:

@@ -110,7 +110,8 @@ class ExploreConfig:
     """Probability per step to pick an object at random and move straight towards and through it."""
     reach_from: Literal["truth", "particles"] = "truth"
     """Where such a move gets the object's place from: true state, or particles that two cameras
-    see in one place of the table or that look like those of the goal (needs table_xy)."""
+    see in one place of the table or that look like those of the goal (needs table_xy); of an agent
+    that observes objects, these."""
     reach_steps: float = 6.0
     """Mean number of steps of such a move."""
     reach_avoid_edge: bool = False

@@ -14,6 +14,7 @@ from jostle.core.errors import BadValueError
 from jostle.core.protocols import Agent, Policy
 from jostle.envs.observe import StateReader
 from jostle.envs.vector import TabletopVectorEnv
+from jostle.rollout.found_object_observer import FoundObjectObserver
 from jostle.rollout.observer import StateObserver, features_of
 from jostle.rollout.pixel_observer import GOAL, PixelObserver
 from jostle.rollout.table_projection import TableProjection
@@ -36,6 +37,7 @@ class LoadedAgent:
         self._seed = 0
         self._noise: OrderedDict[bytes, np.random.Generator] = OrderedDict()
         self._goals: OrderedDict[bytes, Entities] = OrderedDict()
+        self._found: OrderedDict[bytes, FoundObjectObserver] = OrderedDict()
 
     @property
     def task(self) -> str:
@@ -52,9 +54,10 @@ class LoadedAgent:
         return {"obs_type": "both", "cameras": sensor.cameras, "image_size": size}
 
     def reset(self, seed: int = 0) -> None:
-        """Start the evaluation noise anew."""
+        """Start the evaluation noise anew, and forget the objects that were found."""
         self._seed = seed
         self._noise.clear()
+        self._found.clear()
 
     def act(
         self, observation: Mapping[str, NDArray[Any]], deterministic: bool = False
@@ -64,7 +67,8 @@ class LoadedAgent:
         Unless `deterministic`, the agent's evaluation noise is added. Every episode, known by its
         goal, has a stream of noise of its own: vectors may take turns.
         """
-        needed = ["desired_goal"] + ["observation"] * (self.agent.sensor is None)
+        reads_gripper = self.agent.sensor is None or self.agent.sensor.finds_objects
+        needed = ["desired_goal"] + ["observation"] * reads_gripper
         if missing := [key for key in needed if key not in observation]:
             raise BadValueError(
                 f"The observation lacks '{missing[0]}': give the observation of the environment as "
@@ -106,8 +110,10 @@ class LoadedAgent:
                 "A SMORL agent works on one object after the other and acts through a policy of "
                 "its environment: agent.policy(env).act(observation)."
             )
+        if self.agent.sensor is not None and self.agent.sensor.finds_objects:
+            return self._find_objects(observation, keys)
         if self.agent.sensor is not None:
-            observer = self._pixel_observer()
+            observer = self._pixel_observer(self.agent.net.table_xy)
             return observer.state(observation), self._encoded_goals(observer, observation, keys)
         state_observer = self._state_observer(observation)
         return state_observer.state(observation), state_observer.goal(observation)
@@ -139,10 +145,27 @@ class LoadedAgent:
             )
         return observer
 
-    def _pixel_observer(self) -> PixelObserver:
+    def _find_objects(
+        self, observation: Mapping[str, NDArray[Any]], keys: list[bytes]
+    ) -> tuple[Entities, Entities]:
+        """Objects in the images, which are followed through each episode."""
+        objects = observation["desired_goal"].shape[1]
+        classifier = self.agent.sensor.classifier
+        entities = []
+        for row, key in enumerate(keys):
+            if key not in self._found:
+                particles = self._pixel_observer(table_xy=True)
+                self._found[key] = FoundObjectObserver(particles, classifier, (1, objects))
+                _forget(self._found)
+            one = {name: values[row : row + 1] for name, values in observation.items()}
+            entities.append((self._found[key].state(one), self._found[key].goal(one)))
+        states, goals = (Entities.cat(list(sets)) for sets in zip(*entities, strict=True))
+        return states, goals
+
+    def _pixel_observer(self, table_xy: bool) -> PixelObserver:
         sensor = self.agent.sensor
         projection = None
-        if self.agent.net.table_xy:
+        if table_xy:
             cameras = resolve_cameras(sensor.cameras)
             projection = TableProjection(cameras, sensor.encoder.config.image_size)
         return PixelObserver(sensor.encoder, sensor.cameras, projection, self.agent.device)

@@ -161,7 +161,7 @@ def _visits(agent: "TD3Agent", cubes: int, episodes: int, seed: int) -> "Visits"
     """States that the agent visits with a number of cubes."""
     from jostle.envs.vector import TabletopVectorEnv
     from jostle.theory.critics import visit
-    from jostle.training.components import make_observer
+    from jostle.training.observers import make_observer
 
     env = TabletopVectorEnv(episodes, "NCubes", objects=cubes, autoreset_mode="Disabled")
     try:

@@ -14,7 +14,7 @@ from jostle.core.found_objects import IMAGE_METRICS
 from jostle.core.protocols import Observation
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.statistics import wilson_interval
-from jostle.rollout.object_recorder import ObjectRecorder
+from jostle.rollout.object_recorder import RecordsObjects
 from jostle.rollout.policies import AgentPolicy
 from jostle.rollout.rollout import rollout
 
@@ -55,7 +55,7 @@ class ImageEvaluation:
 def evaluate_by_images(
     env: TabletopVectorEnv,
     policy: AgentPolicy,
-    recorder: ObjectRecorder,
+    recorder: RecordsObjects,
     agent: str,
     episodes: int,
     seed: int = 0,
@@ -81,7 +81,7 @@ def evaluate_by_images(
 class _WatchedPolicy:
     """A policy whose observations a recorder sees, too."""
 
-    def __init__(self, policy: AgentPolicy, recorder: ObjectRecorder) -> None:
+    def __init__(self, policy: AgentPolicy, recorder: RecordsObjects) -> None:
         self._policy, self._recorder, self._started = policy, recorder, False
 
     def reset(self) -> None:

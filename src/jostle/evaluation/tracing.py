@@ -187,6 +187,6 @@ def _reader(policy: Policy, env: TabletopVectorEnv) -> EntityReader | None:
     if not isinstance(policy, AgentPolicy) or policy.encoder is None:
         return None
     layout = policy.encoder.layout
-    if POSITION not in layout or FEATURES not in layout:
+    if POSITION not in layout or FEATURES not in layout or FEATURES not in policy.layout:
         return None
     return EntityReader(env.episodes, policy.cameras, layout, policy.encoder.config.image_size)

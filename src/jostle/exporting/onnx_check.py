@@ -13,8 +13,9 @@ from jostle.exporting.onnx_inputs import Feeds, frame_feeds, state_feeds
 from jostle.rollout.observer import features_of
 from jostle.rollout.rollout import rollout
 from jostle.rollout.smorl import SubgoalObserver
-from jostle.training.components import make_env, make_observer
+from jostle.training.components import make_env
 from jostle.training.experiment import Experiment
+from jostle.training.observers import make_observer
 
 _ENVS = 4
 """Environments whose episodes are played."""

@@ -92,6 +92,11 @@ def _pixel_graphs(agent: BaseAgent) -> list[Graph]:
         "A SMORL agent of images chooses its goal particles outside of its networks, and is not "
         "exported. Use agents of --arch eit, or SMORL from true state.",
     )
+    require(
+        not agent.sensor.finds_objects,
+        "An agent that observes objects follows them outside of its networks, and is not exported. "
+        "Use agents of --obs pixels.",
+    )
     encoder = FrameEncoder(agent.sensor, agent.net.table_xy)
     shape = (2, len(agent.sensor.cameras), encoder.side, encoder.side, 3)
     frames = {"frames": torch.zeros(shape, dtype=torch.uint8)}

@@ -52,7 +52,7 @@ def inspect_decision(
     if sensor is None:
         weights = [] if attention is None else attention[0].tolist()
         return actions, Inspection(attention=weights, values=values)
-    if POSITION not in policy.layout:
+    if POSITION not in policy.layout or sensor.finds_objects:  # no particles with boxes
         return actions, Inspection(values=values)
     matches = match_particles(state, goal, policy.layout)  # (V, K)
     return actions, Inspection(

@@ -16,8 +16,9 @@ _PRIVILEGED = ("td3-privileged", "iql-privileged")
 class Axes:
     """What to observe, how to learn and how large; every other setting follows."""
 
-    obs: Literal["state", "pixels"] = "state"
-    """What the actor observes: true state, or images through an encoder."""
+    obs: Literal["state", "pixels", "objects"] = "state"
+    """What the actor observes: true state; images, as the particles of an encoder (pixels); or
+    images, as objects found among these particles (objects), which needs no true state."""
     method: str = ""
     """How it learns: td3, td3-demos, td3-privileged, dagger; from recorded episodes (--data): bc,
     iql, iql-privileged. By default td3 from true state and dagger from images."""
@@ -45,13 +46,15 @@ class Axes:
 
     def __post_init__(self) -> None:
         """Fill in defaults, and refuse combinations that make no sense."""
-        pixels = self.obs == "pixels"
+        pixels, images = self.obs == "pixels", self.obs != "state"
         if not self.method:
             paper = self.size == "paper" or self.arch == "smorl" or self.finetune
             method = "td3" if not pixels or paper else "dagger"
             object.__setattr__(self, "method", method)
         if pixels and self.arch == "smorl" and self.reward == "true":
             object.__setattr__(self, "reward", "smorl")
+        if self.obs == "objects":
+            self._check_objects()
         self._check_values()
         self._check_subgoals()
         require(
@@ -60,14 +63,14 @@ class Axes:
             f"critics. Use --method {self.method.removesuffix('-privileged')}.",
         )
         require(
-            pixels or not self.encoder,
+            images or not self.encoder,
             f"An encoder ('{self.encoder}') is for --obs pixels; this agent reads true state.",
         )
         require(
-            pixels or self.reward not in IMAGE_REWARDS,
+            images or self.reward not in IMAGE_REWARDS,
             f"--reward {self.reward} is for --obs pixels; this agent reads true state.",
         )
-        require(pixels or self.views == 2, "--views is for --obs pixels.")
+        require(images or self.views == 2, "--views is for --obs pixels.")
         require(
             self.arch == "eit" or self.method not in ("iql", "iql-privileged"),
             f"{self.method} learns values of sets, which --arch {self.arch} does not have. Use "
@@ -98,7 +101,7 @@ class Axes:
             and self.arch == "eit"
             and self.size == "fast"
             and not self.finetune
-            and self.reward not in IMAGE_REWARDS
+            and (self.reward not in IMAGE_REWARDS or self.obs == "objects")
         )
 
     @property
@@ -121,6 +124,21 @@ class Axes:
     def pixels(self) -> bool:
         """Whether the actor sees images."""
         return self.obs == "pixels"
+
+    def _check_objects(self) -> None:
+        """Fill in the reward of found objects; refuse what they do not go with."""
+        if self.reward == "true":
+            object.__setattr__(self, "reward", "table")
+        require(
+            self.method == "td3" and self.arch == "eit" and self.size == "fast",
+            "--obs objects learns by --method td3 with --arch eit and --size fast, not by "
+            f"--method {self.method} with --arch {self.arch} and --size {self.size}.",
+        )
+        require(
+            self.reward == "table",
+            f"--obs objects has places on the table, and no particles for --reward {self.reward}. "
+            "Use --reward table, or --obs pixels.",
+        )
 
     def _check_subgoals(self) -> None:
         """Refuse rewards and methods that do not go with one goal particle at a time."""
@@ -164,5 +182,6 @@ class Axes:
         parts += ["front"] if self.views == 1 else []
         parts += ["colors"] if self.colors == "random" else []
         parts += ["paper"] if self.size == "paper" else []
-        parts += [self.reward] if self.reward not in ("true", "smorl") else []
+        own = "table" if self.obs == "objects" else "true"
+        parts += [self.reward] if self.reward not in (own, "smorl") else []
         return "-".join(parts)

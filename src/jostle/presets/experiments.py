@@ -75,6 +75,8 @@ def make_experiment(task: str, axes: Axes) -> Experiment:
         experiment = _SETTINGS.get(settings, _fast)(choice, experiment)
     if axes.obs == "pixels":
         experiment = _pixels(choice, axes, experiment)
+    elif axes.obs == "objects":
+        experiment = _seen(choice, axes, experiment)
     experiment = _with_arch(axes, experiment)
     if axes.from_scratch:
         experiment = from_scratch(axes, choice.task, experiment)
@@ -89,7 +91,8 @@ def make_experiment(task: str, axes: Axes) -> Experiment:
         experiment = _by_images(axes, experiment)
     training = replace(experiment.training, method=axes.method, reward=axes.reward)
     name = f"{choice.name}-{axes.suffix()}"
-    return replace(experiment, name=name, colors=axes.colors, training=training)
+    experiment = replace(experiment, name=name, colors=axes.colors, training=training)
+    return replace(experiment, entities="objects") if axes.obs == "objects" else experiment
 
 
 def _paper(choice: _Choice) -> Experiment:
@@ -185,9 +188,7 @@ def _check_method(name: str) -> None:
 
 def _pixels(choice: _Choice, axes: Axes, state: Experiment) -> Experiment:
     """The same from images."""
-    encoder = axes.encoder or choice.budget.encoder
-    cameras = ("front", "side")[: axes.views]
-    experiment = replace(state, encoder=encoder, cameras=cameras)
+    experiment = _seen(choice, axes, state)
     if axes.size == "paper":
         return replace(experiment, net=replace(state.net, mean_opacity_mask=True))
     experiment = replace(experiment, net=_pixel_net(choice, axes, state.net))
@@ -203,6 +204,12 @@ def _pixels(choice: _Choice, axes: Axes, state: Experiment) -> Experiment:
     if axes.finetune or axes.offline or axes.from_scratch:
         return experiment
     return _pixels_td3(choice, experiment)
+
+
+def _seen(choice: _Choice, axes: Axes, state: Experiment) -> Experiment:
+    """Cameras and encoder of a pixel agent."""
+    encoder = axes.encoder or choice.budget.encoder
+    return replace(state, encoder=encoder, cameras=("front", "side")[: axes.views])
 
 
 def _pixel_net(choice: _Choice, axes: Axes, net: NetConfig) -> NetConfig:

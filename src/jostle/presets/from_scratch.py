@@ -20,7 +20,7 @@ _PIXEL_STEPS = 1.5
 
 def from_scratch(axes: Axes, task: Task, experiment: Experiment) -> Experiment:
     """Settings for TD3 that starts from nothing."""
-    pixels, eit = bool(experiment.encoder), experiment.net.arch == "eit"
+    pixels, eit = axes.pixels, experiment.net.arch == "eit"
     if eit:
         values: Literal["pooled", "per-entity"] = "per-entity" if axes.per_entity else "pooled"
         net = replace(experiment.net, critic_arch="same", values=values)
@@ -46,12 +46,12 @@ def from_scratch(axes: Axes, task: Task, experiment: Experiment) -> Experiment:
     )  # fmt: skip
     if not eit or not isinstance(experiment.objects, int | None):
         return experiment
-    return _with_curriculum(task, experiment)
+    return _with_curriculum(task, experiment, pixels)
 
 
-def _with_curriculum(task: Task, experiment: Experiment) -> Experiment:
+def _with_curriculum(task: Task, experiment: Experiment, pixels: bool) -> Experiment:
     """Fewer objects first, where the task has them; later stages explore less."""
-    objects, pixels = experiment.max_objects, bool(experiment.encoder)
+    objects = experiment.max_objects
     horizon = _HORIZONS.get(objects, 100) if task.goal_type == "position" else None
     training = replace(experiment.training, horizon=horizon, shuffle_object_ids=True)
     numbers = tuple(number for number in range(1, min(objects, 4)) if task_with(task.name, number))

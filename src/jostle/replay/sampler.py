@@ -175,7 +175,7 @@ class HindsightSampler:
         image = goal_step
         if episodes.rendered_goals is None:
             entities = gather_entities(episodes.actor.states, episode, goal_step)
-            entities = entities if self._goal_spec.keep is None else self._goal_spec.keep(entities)
+            entities = self._goal_of(entities)
         else:
             image = goal_step // self._config.goal_render_every - 1
             entities = gather_entities(episodes.rendered_goals, episode, image)
@@ -186,6 +186,15 @@ class HindsightSampler:
             objects = seen_now(gather_entities(episodes.objects.states, episode, goal_step))
         achieved = gather_steps(episodes.achieved, episode, goal_step)
         return Goals(entities, achieved, _ties(episodes, episode, image), objects)
+
+    def _goal_of(self, states: Entities) -> Entities:
+        """What of states (B, V, K, D) belongs to a goal."""
+        spec = self._goal_spec
+        if spec.first_entity:
+            objects = slice(spec.first_entity, None)
+            states = Entities(states.values[:, :, objects] * spec.columns,
+                              states.visible[:, :, objects])  # fmt: skip
+        return states if spec.keep is None else spec.keep(states)
 
     def _relabel_objects(
         self, episodes: Episodes, episode: Index, step: Index, last: Index

@@ -14,7 +14,7 @@ from jostle.core.protocols import Observation, Observer
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.replay.episodes import Episodes, Trajectory
 from jostle.rollout.frame_dataset import palette_of
-from jostle.rollout.object_recorder import ObjectRecorder
+from jostle.rollout.object_recorder import RecordsObjects
 
 ActFn = Callable[[Observation, Entities, Entities], NDArray[np.float32]]
 """From the raw observation, state entities and goal entities to actions (B, A)."""
@@ -66,7 +66,7 @@ class ObjectFinders(NamedTuple):
 
     ties: TiesParticles | None = None
     """Ties particles that are or become goals to objects, for values of goal particles."""
-    recorder: ObjectRecorder | None = None
+    recorder: RecordsObjects | None = None
     """By images alone: follows objects, for rewards, goals and metrics."""
 
 

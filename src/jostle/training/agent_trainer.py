@@ -86,7 +86,7 @@ class AgentTrainer(Trainer):
         sensor = self.components.agent.sensor
         if sensor is not None:
             meta["encoder"] = encoder_reference(self.experiment.encoder, sensor.encoder)
-            if self.experiment.net.arch == "smorl":  # sub-goals are needed to act
+            if self.experiment.net.arch == "smorl" or sensor.finds_objects:  # needed to act
                 meta["object_classifier"] = classifier_to_json(sensor.classifier)
         return meta
 

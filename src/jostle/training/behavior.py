@@ -33,7 +33,8 @@ class BehaviorPolicy:
         self._reaching = ReachExploration(env.num_envs)
         self._particles: ParticleTargets | None = None
         self._projection: TableProjection | None = None
-        if experiment.explore.reach_from == "particles":
+        self._found = experiment.entities == "objects"
+        if experiment.explore.reach_from == "particles" and not self._found:
             half_size, layout = table_half_size(env), agent.spec.layout
             if experiment.net.arch == "smorl":  # its network does not know the table
                 self._projection = table_projection(env, agent.sensor)
@@ -78,10 +79,13 @@ class BehaviorPolicy:
     ) -> NDArray[np.float32]:
         """Replace actions of environments that move towards an object.
 
-        Objects are those of true state (B, 1+N, F), or, but for the gripper, those of particles.
+        Objects are those of true state (B, 1+N, F), or, but for the gripper, those of particles,
+        or those that the actor observes.
         """
         config, rng, env = self._experiment.explore, self.rng, self._env
-        if self._particles is None:
+        if self._found:
+            rows, available = state.values[:, 0, :, :3], state.visible[:, 0, 1:].copy()
+        elif self._particles is None:
             available = present(rows[:, 1:], env.goal_metric.padded)
         else:
             last = self._reaching.target

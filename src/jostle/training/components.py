@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from jostle.agents.base import PixelSensor
@@ -20,15 +19,13 @@ from jostle.encoders.catalog import drop_attributes, show_all_particles
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.by_images import ImageEvaluation, evaluate_by_images
 from jostle.evaluation.evaluate import Evaluation, evaluate
-from jostle.nets.config import NetConfig
 from jostle.replay.buffer import EpisodeBuffer
 from jostle.replay.sampler import HindsightSampler
 from jostle.replay.transition_rewards import RewardSpec
 from jostle.rewards.catalog import make_reward
 from jostle.rollout.collector import Collector
-from jostle.rollout.observer import StateFeatures, StateObserver, features_of
-from jostle.rollout.particle_subgoals import ParticleSubgoalObserver
-from jostle.rollout.pixel_observer import PixelObserver
+from jostle.rollout.found_object_observer import FoundObjectObserver, FoundObjectPolicy
+from jostle.rollout.observer import features_of
 from jostle.rollout.policies import AgentPolicy
 from jostle.rollout.smorl import SubgoalObserver, SubgoalPolicy
 from jostle.tasks.catalog import TASKS, task_with
@@ -38,8 +35,8 @@ from jostle.training.images import (
     object_recorder,
     particle_subgoal_policy,
     reward_context,
-    table_projection,
 )
+from jostle.training.observers import make_observer
 
 if TYPE_CHECKING:
     from jostle.training.env_groups import EpisodeSource
@@ -113,49 +110,6 @@ def make_training_env(experiment: Experiment, encoder: Encoder | None = None) ->
     return env
 
 
-def make_observer(
-    net: NetConfig,
-    env: TabletopVectorEnv,
-    rng: np.random.Generator | None = None,
-    sensor: PixelSensor | None = None,
-    device: torch.device | None = None,
-    state_features: StateFeatures = "full",
-    shuffle_ids: bool = True,
-) -> Observer:
-    """The observer that goes with a network, or with an encoder and its cameras."""
-    if sensor is not None and net.arch == "smorl":
-        assert sensor.classifier is not None
-        return ParticleSubgoalObserver(
-            sensor.encoder, sensor.cameras, sensor.classifier, rng, device
-        )
-    if sensor is not None:
-        projection = table_projection(env, sensor) if net.table_xy else None
-        return PixelObserver(sensor.encoder, sensor.cameras, projection, device)
-    require(
-        not net.table_xy,
-        "table_xy projects images to the table; this agent reads true state. Train with "
-        "--no-table-xy.",
-    )
-    observer = SubgoalObserver if net.arch == "smorl" else StateObserver
-    return observer(env.state_reader, env.num_envs, rng, state_features, shuffle_ids)
-
-
-def make_observers(
-    experiment: Experiment, env: TabletopVectorEnv, sensor: PixelSensor | None, privileged: bool
-) -> tuple[Observer, Observer | None]:
-    """What the actor observes, and what privileged critics do."""
-    training, seeds = experiment.training, SeedTree(experiment.seed)
-    shuffle, features = training.shuffle_object_ids, experiment.state_features
-    device = resolve_device(training.device)
-    # SMORL also chooses the object of an episode by this stream
-    ids = seeds.rng("codes") if shuffle or experiment.net.arch == "smorl" else None
-    observer = make_observer(experiment.net, env, ids, sensor, device, features, shuffle)
-    if not privileged:
-        return observer, None
-    ids = seeds.rng("critic ids") if shuffle else None
-    return observer, StateObserver(env.state_reader, env.num_envs, ids)
-
-
 def make_sampler(
     experiment: Experiment,
     env: TabletopVectorEnv,
@@ -179,8 +133,9 @@ def make_sampler(
     context = reward_context(env, observer, classifier)
     reward = make_reward(experiment.training.reward, context)
     per_object = experiment.net.values == "per-entity"
+    particles = experiment.encoder != "" and experiment.entities == "particles"
     require(
-        not (per_object and experiment.encoder and privileged_observer is None)
+        not (per_object and particles and privileged_observer is None)
         or reward.reads != "entities",
         f"The reward '{experiment.training.reward}' has no reward per goal particle, which critics "
         "of particles need for values per entity. Train with --reward true or --values pooled.",
@@ -240,6 +195,8 @@ def make_policy(agent: Agent, env: TabletopVectorEnv, eval_noise: float | None =
         return particle_subgoal_policy(agent, observer, env, noise)
     if agent.net.arch == "smorl":
         return SubgoalPolicy(agent, cast(SubgoalObserver, observer), env.goal_metric, noise)
+    if agent.sensor is not None and agent.sensor.finds_objects:
+        return FoundObjectPolicy(agent, cast(FoundObjectObserver, observer), noise)
     return AgentPolicy(agent, observer, noise)
 
 

@@ -15,9 +15,10 @@ from jostle.replay.episodes import Episodes
 from jostle.rollout.collector import Collector
 from jostle.training.behavior import BehaviorPolicy
 from jostle.training.collection_config import CollectionConfig
-from jostle.training.components import make_observers, make_training_env
+from jostle.training.components import make_training_env
 from jostle.training.experiment import Experiment
 from jostle.training.images import make_finders
+from jostle.training.observers import make_observers
 
 Collected = tuple[Episodes, dict[str, float]]
 """Episodes, and means of the metrics of their last steps."""

@@ -145,6 +145,9 @@ class Experiment:
     for unstructured networks (flat)."""
     encoder: str = ""
     """Encoder of a pixel agent: a name of the zoo, a run or a file; empty: true state."""
+    entities: Literal["particles", "objects"] = "particles"
+    """What a pixel agent's entities are: the encoder's particles, or objects found among them, as
+    places on the table with ids, in the form of true state."""
     object_classifier: str = ""
     """File of the classifier of objects for training by images; by default one is fitted to random
     actions when the run starts."""
@@ -221,7 +224,8 @@ class Experiment:
     @property
     def finds_objects(self) -> bool:
         """Whether objects are found in images while training."""
-        return self.success_by_images or self.training.reward in IMAGE_REWARDS
+        by_reward = self.training.reward in IMAGE_REWARDS
+        return self.success_by_images or by_reward or self.entities == "objects"
 
     @property
     def max_objects(self) -> int:

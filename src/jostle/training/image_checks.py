@@ -14,6 +14,8 @@ def check_images(experiment: "Experiment") -> None:
     """Refuse experiments that a reward of images, or success by images, does not go with."""
     training = experiment.training
     _check_subgoals(experiment)
+    if experiment.entities == "objects":
+        _check_objects(experiment)
     require(
         not experiment.object_classifier or experiment.finds_objects,
         "A classifier of objects is for rewards of images: train with --reward table, or without "
@@ -56,6 +58,34 @@ def _check_subgoals(experiment: "Experiment") -> None:
         not smorl or (training.reward in SUBGOAL_REWARDS and training.method == "td3"),
         "SMORL from images sees one goal particle at a time: train with --method td3 and --reward "
         "smorl or smorl-paper.",
+    )
+
+
+def _check_objects(experiment: "Experiment") -> None:
+    """Refuse what agents that observe objects do not go with."""
+    training, net = experiment.training, experiment.net
+    require(
+        experiment.encoder != "",
+        "Objects are found in images: train with --obs objects, or from true state without "
+        "--entities objects.",
+    )
+    require(
+        training.method == "td3" and training.reward == "table" and net.arch == "eit",
+        f"An agent that observes objects learns by td3 with the reward 'table' and --arch eit, not "
+        f"by {training.method} with '{training.reward}' and --arch {net.arch}.",
+    )
+    require(
+        not net.table_xy and net.aux_targets == 0 and training.goal_augmentation == 0,
+        "An agent that observes objects has no particles: train it with --obs objects, and without "
+        "--table-xy, --aux-targets and --goal-augmentation.",
+    )
+    require(
+        experiment.hindsight.goal_render_every == 0
+        and experiment.hindsight.strategy == "future"
+        and experiment.hindsight.other_episode_fraction == 0
+        and experiment.hindsight.stay_fraction == 0,
+        "Hindsight of an agent that observes objects takes whole moments: train with --strategy "
+        "future, and without --goal-render-every, --other-episode-fraction and --stay-fraction.",
     )
 
 

@@ -20,11 +20,14 @@ from jostle.rewards.catalog import (
     RewardContext,
     image_context,
     make_reward,
+    make_row_reward,
     make_subgoal_reward,
     make_table_reward,
 )
 from jostle.rollout.collector import ObjectFinders
-from jostle.rollout.object_recorder import FoundTies, ObjectRecorder, ObjectRules
+from jostle.rollout.found_object_observer import FoundObjectObserver
+from jostle.rollout.found_object_recorder import FoundObjectRecorder
+from jostle.rollout.object_recorder import FoundTies, ObjectRecorder, ObjectRules, RecordsObjects
 from jostle.rollout.object_ties import ObjectTies
 from jostle.rollout.object_tracks import ObjectTracker
 from jostle.rollout.particle_subgoals import (
@@ -80,6 +83,8 @@ def reward_context(
     context = RewardContext(metric=env.goal_metric, farthest=env.state_reader.farthest)
     if classifier is None:
         return context
+    if FEATURES not in observer.layout:  # objects, which were found among particles
+        return replace(context, found=observer.layout)
     features = observer.layout[FEATURES]
     images = image_context(
         observer.layout, features.stop - features.start, observer.state_shape[0], classifier
@@ -96,11 +101,12 @@ def make_finders(
 ) -> ObjectFinders:
     """What finds the objects of these environments among particles."""
     recorder = object_recorder(experiment, env, observer, sensor)
-    if sensor is None or privileged or experiment.net.values != "per-entity":
+    particles = sensor is not None and not sensor.finds_objects
+    if not particles or privileged or experiment.net.values != "per-entity":
         return ObjectFinders(None, recorder)
     if experiment.training.reward in IMAGE_REWARDS:
-        assert recorder is not None
-        return ObjectFinders(FoundTies(recorder), recorder)
+        return ObjectFinders(FoundTies(cast(ObjectRecorder, recorder)), recorder)
+    assert sensor is not None
     return ObjectFinders(object_ties(env, sensor), recorder)
 
 
@@ -117,22 +123,22 @@ def object_ties(env: TabletopVectorEnv, sensor: PixelSensor) -> ObjectTies:
 
 def object_recorder(
     experiment: Experiment, env: TabletopVectorEnv, observer: Observer, sensor: PixelSensor | None
-) -> ObjectRecorder | None:
+) -> RecordsObjects | None:
     """What follows the objects of these environments; None without a classifier."""
     if sensor is None or sensor.classifier is None:
         return None
+    context = reward_context(env, observer, sensor.classifier)
+    table = env.state_reader.table
+    half_size = np.array([table.x / 2, table.y / 2], np.float32)
+    if sensor.finds_objects:
+        found, reward = cast(FoundObjectObserver, observer), make_row_reward(context)
+        return FoundObjectRecorder(found, reward, env.goal_metric.radius, half_size)
     projection, layout = None, observer.layout
     if TABLE_XY not in layout:
         projection = table_projection(env, sensor)
         layout = layout.plus(TABLE_XY, COLUMNS)
     tracker = ObjectTracker(sensor.classifier, layout, len(sensor.cameras))
-    context = reward_context(env, observer, sensor.classifier)
-    table = env.state_reader.table
-    rules = ObjectRules(
-        make_table_reward(context),
-        env.goal_metric.radius,
-        np.array([table.x / 2, table.y / 2], np.float32),
-    )
+    rules = ObjectRules(make_table_reward(context), env.goal_metric.radius, half_size)
     keep_states = make_reward(experiment.training.reward, context).reads == "objects"
     return ObjectRecorder(tracker, rules, projection, keep_states)
 
@@ -141,6 +147,8 @@ def goals_of_objects(
     spec: GoalSpec, layout: EntityLayout, classifier: ObjectClassifier
 ) -> GoalSpec:
     """Goals of hindsight without the particles of the arm, as true goals show it retracted."""
+    if FEATURES not in layout:  # objects, which were found among particles
+        return spec
     return replace(spec, keep=partial(keep_objects, layout=layout, classifier=classifier))
 
 

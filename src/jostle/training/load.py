@@ -13,9 +13,10 @@ from jostle.core.object_classifier import classifier_from_json
 from jostle.core.protocols import Agent, Encoder
 from jostle.encoders.saving import encoder_hash, load_encoder
 from jostle.runs.run_dir import RunDir, encoder_file
-from jostle.training.components import agent_encoder, make_env, make_observer
+from jostle.training.components import agent_encoder, make_env
 from jostle.training.experiment import Experiment, read_experiment
 from jostle.training.methods import METHODS
+from jostle.training.observers import make_observer
 
 FindEncoder = Callable[[str], Path | None]
 """From the hash of an encoder's weights to its file, if there is one."""
@@ -53,7 +54,8 @@ def load_agent(
             encoder = agent_encoder(_encoder_of(meta["encoder"], file, find_encoder), experiment)
             known = meta.get("object_classifier")
             classifier = None if known is None else classifier_from_json(known)
-            sensor = PixelSensor(encoder, experiment.cameras, classifier)
+            finds_objects = experiment.entities == "objects"
+            sensor = PixelSensor(encoder, experiment.cameras, classifier, finds_objects)
         features = experiment.state_features
         observer = make_observer(experiment.net, env, None, sensor, None, features)
         make_agent = METHODS[training.method].make_agent

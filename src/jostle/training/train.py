@@ -49,7 +49,10 @@ def make_trainer(
     if training.threads:
         torch.set_num_threads(training.threads)
 
-    sensor = None if encoder is None else PixelSensor(encoder, experiment.cameras, classifier)
+    sensor = None
+    if encoder is not None:
+        finds_objects = experiment.entities == "objects"
+        sensor = PixelSensor(encoder, experiment.cameras, classifier, finds_objects)
     collector = make_collector(group_experiment(experiment, 0), sensor, method.privileged)
     env, observer, privileged = collector.env, collector.observer, collector.privileged_observer
     buffer = EpisodeBuffer(max(training.replay_size // collector.steps, training.num_envs))

@@ -39,7 +39,8 @@ def pretrain_command(config: Pretraining[EncoderConfig]) -> str:
 
 def _axes(experiment: Experiment) -> tuple[str, Axes] | None:
     """Task and axes of an experiment by its fields; None if its name does not start with a task."""
-    obs: Literal["state", "pixels"] = "pixels" if experiment.encoder else "state"
+    obs: Literal["state", "pixels", "objects"] = "pixels" if experiment.encoder else "state"
+    obs = "objects" if experiment.entities == "objects" else obs
     task, _, suffix = experiment.name.partition(f"-{obs}-")
     parts = suffix.split("-")
     try:
