@@ -137,7 +137,7 @@ def _axes_help() -> str:
 def _overview() -> str:
     """How to train, and the recipes that made the zoo."""
     lines = [
-        "usage: jostle train TASK [--obs state|pixels] [--size fast|paper]",
+        "usage: jostle train TASK [--obs state|pixels|objects] [--size fast|paper]",
         "                         [--method td3|td3-demos|td3-privileged|dagger]",
         "                         [--method bc|iql|iql-privileged --data RECORDING]",
         "                         [--values pooled|per-entity] [--arch eit|smorl|mlp]",
