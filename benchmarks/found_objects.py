@@ -123,8 +123,9 @@ def write(out: Path, rows: list[dict[str, Any]], command: str) -> None:
     out.with_suffix(".json").write_text(json.dumps({"scenes": rows}, indent=1) + "\n")
     text = f"""# Objects found in images
 
-Made by `{command}`: episodes of the oracle with 30 % random actions, one classifier that was
-learned from motion. True positions only judge. "Hidden" objects are shown by no view; they are
+Made by `{command}`.
+
+Episodes of the oracle with 30 % random actions; one classifier, which was learned from motion. True positions only judge. "Hidden" objects are shown by no view; they are
 pushed along by the gripper (`src/jostle/rollout/hidden_objects.py`). In brackets: if they stayed
 where they were seen last.
 

@@ -188,3 +188,19 @@ def test_an_export_is_refused_because_objects_are_followed_outside_of_networks(
     with pytest.raises((ExportError, JostleError), match="outside of its networks"):
         export_onnx("run", loaded.experiment, loaded.agent, tmp_path / "onnx", OnnxOptions())
     assert not (tmp_path / "onnx").exists()
+
+
+def test_videos_show_the_objects_that_the_agent_finds(classifier, tmp_path):
+    imageio = pytest.importorskip("imageio.v2")
+    from jostle.cli.video import OVERLAYS, VideoConfig, make_video
+
+    start_run(short(classifier, "two-cubes"), tmp_path / "run", quiet).run()
+    shown = {}
+    for overlay in OVERLAYS:
+        config = VideoConfig(
+            task="TwoCubes", agent=(str(tmp_path / "run"),), out=tmp_path / overlay, size=48,
+            overlay=overlay, steps=1, format="gif",
+        )  # fmt: skip
+        video, _, _ = make_video(config)
+        shown[overlay] = np.stack(imageio.mimread(video)).tobytes()
+    assert len(set(shown.values())) == len(shown)

@@ -7,12 +7,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from jostle.core.entities import HEIGHT, POSITION, Entities, EntityLayout
 from jostle.core.errors import BadValueError
 from jostle.core.protocols import Encoder
 from jostle.probing.detections import Flags, Floats, encode_batch
 from jostle.reports.drawing import canvas, draw_particles
 from jostle.reports.video import Frame
 from jostle.reports.video_layout import with_label
+from jostle.scene.cameras import project
+from jostle.scene.spec import CUBE_SIDE, TABLE_TOP, CameraSpec
 
 _SLOT_HALF_EXTENT = 5.0
 """Half of the box drawn around the center of a slot, which has no size of its own, in pixels."""
@@ -50,6 +53,30 @@ def detect(
     return FrameDetections(
         positions[0], half_extent[0], detections.visible[0], weights, frames.shape[1]
     )
+
+
+def project_objects(
+    objects: Entities,
+    layout: EntityLayout,
+    cameras: Sequence[CameraSpec],
+    side: int,
+    weights: NDArray[np.float32] | None = None,
+) -> FrameDetections:
+    """Found objects (1, 1, K, D), which are places on the table, in frames of a side of `side`.
+
+    `weights` are (1, K): an object has the same in all views.
+    """
+    values = np.asarray(objects.values)[0, 0].astype(np.float64)  # (K, D)
+    height = values[:, layout[HEIGHT]]
+    center = np.concatenate((values[:, layout[POSITION]], height), axis=-1)
+    center[:, 2] = TABLE_TOP + np.maximum(center[:, 2], CUBE_SIDE / 2)  # goals have no height
+    top = center + np.array([0, 0, CUBE_SIDE / 2])
+    places = [project(camera, center, (side, side))[:, ::-1] for camera in cameras]
+    edges = [project(camera, top, (side, side))[:, ::-1] for camera in cameras]
+    half = np.abs(np.stack(edges) - np.stack(places)).max(-1, keepdims=True)  # (V, K, 1)
+    visible = np.asarray(objects.visible)[0].repeat(len(cameras), axis=0)  # (V, K)
+    spread = None if weights is None else weights.repeat(len(cameras), axis=0)
+    return FrameDetections(np.stack(places), half.repeat(2, axis=-1), visible, spread, side)
 
 
 def draw_overlay(frame: Frame, detected: FrameDetections, view: int) -> Frame:

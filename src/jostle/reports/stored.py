@@ -39,7 +39,8 @@ class StoredRow:
     @property
     def obs(self) -> str:
         """What the agent observes."""
-        return str(self.row.get("obs") or ("pixels" if "pixels" in self.agent else "state"))
+        images = "-pixels" in self.agent or "-objects" in self.agent
+        return str(self.row.get("obs") or ("pixels" if images else "state"))
 
     @property
     def variant(self) -> str:

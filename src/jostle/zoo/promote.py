@@ -132,6 +132,7 @@ def _register_run(name: str, run: RunDir, weights: Path, score: Evaluation, zoo:
     experiment = read_experiment(meta["experiment"])
     profile = time_summary(run.rows())
     source = "pixels" if experiment.encoder else "true state"
+    source = "objects found in pixels" if experiment.entities == "objects" else source
     history = meta.get("history", [])
     facts = {
         **({"teacher": "none at any stage"} if learned_alone(history) else {}),
