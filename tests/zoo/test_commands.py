@@ -20,6 +20,7 @@ AXES = [
     Axes(method="td3", arch="smorl"),
     Axes(obs="pixels", colors="random", views=1),
     Axes(obs="pixels", encoder="slots-6cubes"),
+    Axes(obs="objects", colors="random"),
     Axes(obs="pixels", method="td3-privileged", finetune=True),
     Axes(method="td3", size="paper"),
 ]

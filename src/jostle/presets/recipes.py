@@ -20,6 +20,7 @@ RECIPES = {
     "push-t-state-dagger": "push-t --method dagger",
     "push-2t-state-dagger": "push-2t --method dagger --from push-t-state-dagger",
     # Images
+    "three-cubes-objects-td3": "three-cubes --obs objects",
     "one-cube-pixels-dagger": "one-cube --obs pixels",
     "one-cube-pixels-td3": "one-cube --obs pixels --method td3 --views 1",
     "one-cube-pixels-td3-privileged": (
