@@ -10,7 +10,14 @@ import tyro
 
 from jostle.cli.bars import progress_bar
 from jostle.cli.docs_figures import concept_figures
-from jostle.cli.docs_pictures import TASK_PICTURES, draw_film, draw_hero, draw_task, draw_tasks
+from jostle.cli.docs_pictures import (
+    FILMS,
+    TASK_PICTURES,
+    draw_film,
+    draw_hero,
+    draw_task,
+    draw_tasks,
+)
 from jostle.core.checks import check_int, check_output
 from jostle.core.errors import require
 from jostle.core.extras import require_packages
@@ -79,7 +86,8 @@ def all_pictures(folder: Path, seed: int = 0) -> dict[Path, Draw]:
     draws[pictures / "tasks.png"] = lambda path: draw_tasks(path, seed)
     for name in TASK_PICTURES:
         draws[pictures / f"{name}.png"] = lambda path: draw_task(path, path.stem, seed)
-    draws[pictures / "three-cubes-pixels.gif"] = draw_film
+    for name in FILMS:
+        draws[pictures / f"{name}.gif"] = draw_film
     draws |= concept_figures(pictures / "concepts", seed)
     return draws | _result_plots(folder / "results")
 

@@ -20,11 +20,17 @@ TASK_PICTURES = {
     "OrderedPush": None, "PushT": 2, "Sorting": None, "Distractors": None,
 }  # fmt: skip
 """Tasks with a picture, and their number of objects if it is not the task's own."""
-FILM = VideoConfig(
-    task="ThreeCubes", agent=("three-cubes-pixels",), overlay="attention", seed=2, steps=60,
-    size=368, format="gif",
-)  # fmt: skip
-"""The film of the README as flags of `jostle video`: an episode that succeeds."""
+FILMS = {
+    "three-cubes-pixels": VideoConfig(
+        task="ThreeCubes", agent=("three-cubes-pixels",), overlay="attention", seed=2, steps=60,
+        size=368, format="gif",
+    ),
+    "three-cubes-objects": VideoConfig(
+        task="ThreeCubes", agent=("three-cubes-objects",), overlay="particles", seed=7, steps=60,
+        size=320, format="gif",
+    ),
+}  # fmt: skip
+"""Films by name, as flags of `jostle video`: episodes that succeed. The first is the README's."""
 
 
 def draw_hero(path: Path, seed: int = 0) -> Path:
@@ -58,13 +64,14 @@ def draw_task(path: Path, name: str, seed: int = 0) -> Path:
 
 
 def draw_film(path: Path) -> Path:
-    """The film of the README."""
-    frames, recordings = video_frames(FILM)
+    """The film of this name."""
+    film = FILMS[path.stem]
+    frames, recordings = video_frames(film)
     require(
         recordings[0].success,
         f"The episode of {path.name} does not succeed any more: choose another seed.",
     )
-    return save_video(frames, path, FILM.fps)
+    return save_video(frames, path, film.fps)
 
 
 def _start_and_goal(name: str, size: int, seed: int) -> tuple[Frame, Frame, dict[str, Frame]]:
