@@ -1,7 +1,7 @@
-"""Pictures and a film of the playground for the docs: `python scripts/record_playground.py`.
+"""Pictures of the playground and the site, and a film: `python scripts/record_playground.py`.
 
-Needs Chromium and the extra 'dev'. The film shows a goal that is dragged twice while the agent
-works.
+Needs Chromium and the extra 'dev', and for the picture of the site `make docs`. The film shows a
+goal that is dragged twice while the agent works.
 """
 
 import argparse
@@ -176,18 +176,30 @@ def record_pictures(browser: Browser, out: Path) -> None:
         page.close()
 
 
+def record_site(browser: Browser, site: Path, out: Path) -> None:
+    """The first page of the site."""
+    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    page.goto((site / "index.html").resolve().as_uri())
+    page.wait_for_timeout(500)
+    save_png(page.screenshot(), out / "site.png")
+    page.close()
+
+
 def main() -> None:
     """Write all of them, or only some."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/pictures"))
-    parser.add_argument("--only", choices=("pictures", "film"))
+    parser.add_argument("--only", choices=("pictures", "film", "site"))
+    parser.add_argument("--site", type=Path, default=Path("build/site"))
     options = parser.parse_args()
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        if options.only != "film":
+        if options.only in (None, "pictures"):
             record_pictures(browser, options.out)
-        if options.only != "pictures":
+        if options.only in (None, "film"):
             record_film(browser, options.out)
+        if options.only in (None, "site"):
+            record_site(browser, options.site, options.out)
         browser.close()
 
 
