@@ -1,7 +1,8 @@
 """Pictures of the playground and the site, and a film: `python scripts/record_playground.py`.
 
-Needs Chromium and the extra 'dev', and for the picture of the site `make docs`. The film shows a
-goal that is dragged twice while the agent works.
+Needs Chromium and the extra 'dev', and for `--only pages` the site and the page beside the paper:
+`make docs` and `jostle report --out build/paper.html`. The film shows a goal that is dragged twice
+while the agent works.
 """
 
 import argparse
@@ -176,21 +177,22 @@ def record_pictures(browser: Browser, out: Path) -> None:
         page.close()
 
 
-def record_site(browser: Browser, site: Path, out: Path) -> None:
-    """The first page of the site."""
-    page = browser.new_page(viewport={"width": 1100, "height": 900})
-    page.goto((site / "index.html").resolve().as_uri())
-    page.wait_for_timeout(500)
-    save_png(page.screenshot(), out / "site.png")
-    page.close()
+def record_pages(browser: Browser, build: Path, out: Path) -> None:
+    """The first page of the site, and the top of the page beside the paper."""
+    for name, source in (("site.png", "site/index.html"), ("paper-page.png", "paper.html")):
+        page = browser.new_page(viewport={"width": 1100, "height": 900})
+        page.goto((build / source).resolve().as_uri())
+        page.wait_for_timeout(500)
+        save_png(page.screenshot(), out / name)
+        page.close()
 
 
 def main() -> None:
     """Write all of them, or only some."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/pictures"))
-    parser.add_argument("--only", choices=("pictures", "film", "site"))
-    parser.add_argument("--site", type=Path, default=Path("build/site"))
+    parser.add_argument("--only", choices=("pictures", "film", "pages"))
+    parser.add_argument("--build", type=Path, default=Path("build"))
     options = parser.parse_args()
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
@@ -198,8 +200,8 @@ def main() -> None:
             record_pictures(browser, options.out)
         if options.only in (None, "film"):
             record_film(browser, options.out)
-        if options.only in (None, "site"):
-            record_site(browser, options.site, options.out)
+        if options.only in (None, "pages"):
+            record_pages(browser, options.build, options.out)
         browser.close()
 
 
