@@ -92,9 +92,17 @@ class Film:
 
     def run(self, seconds: float) -> None:
         """Film for a while; if the machine is slow, frames are shown twice."""
-        for _ in range(round(seconds * FPS)):
+        end = self._next + seconds
+        while self._next < end - 0.5 / FPS:
             self.page.wait_for_timeout(max(0.0, 1000 * (self._next - time.monotonic())))
             self._shoot()
+
+    def run_until_success(self, seconds: float) -> None:
+        """Film until the goal is reached, and a little longer; at most so many seconds."""
+        end = self._next + seconds
+        while self._next < end and not self.page.query_selector("#success[data-success=true]"):
+            self.run(2 / FPS)
+        self.run(0.5)
 
     def _shoot(self) -> None:
         now = time.monotonic()
@@ -150,12 +158,12 @@ def record_film(browser: Browser, out: Path) -> None:
     with serving(PlaySetup(task="OneCube", agent="one-cube-pixels", seed=3)) as (session, address):
         page = open_page(browser, address, 1200, 640, 1.0)
         film = Film(page)
-        film.run(1.5)
+        film.run(1.0)
         goal = tuple(session.simulation.episode.goal[0, :2])
         film.drag(goal, (-0.05, 0.17))
-        film.run(6.0)
-        film.drag((-0.05, 0.17), (0.1, -0.14))
-        film.run(9.5)
+        film.run_until_success(8.0)
+        film.drag((-0.05, 0.17), (0.07, 0.02))
+        film.run(16.0)
         film.save(out / "playground.webm")
         page.close()
 
