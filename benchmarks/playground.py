@@ -117,9 +117,9 @@ def main() -> None:
         "load_of_the_machine": os.getloadavg()[1],
         "memory_mb_first": rows[0]["memory_mb"],
         "memory_mb_last": rows[-1]["memory_mb"],
-        "rows": rows,
+        "each_minute": rows,
     }
-    print({key: value for key, value in result.items() if key != "rows"})
+    print({key: value for key, value in result.items() if key != "each_minute"})
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
         write_json(options.out / "playground.json", result)
