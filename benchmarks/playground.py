@@ -72,9 +72,9 @@ def play(client: ClientConnection, seconds: float, source: random.Random) -> dic
     return {
         "frames_per_second": frames / elapsed,
         "actions_per_second": actions / elapsed,
-        "gap_99_percent_seconds": float(np.quantile(gaps, 0.99)),
+        "gap_99_percent_seconds": float(np.quantile(gaps or [elapsed], 0.99)),
         "cores": used / elapsed,
-        "cpu_ms_per_frame": 1000 * used / frames,
+        "cpu_ms_per_frame": 1000 * used / max(frames, 1),
         "memory_mb": memory_mb(),
     }
 
@@ -104,6 +104,7 @@ def main() -> None:
             for _ in range(max(1, round(options.minutes))):
                 seconds = 60.0 * options.minutes / max(1, round(options.minutes))
                 rows.append(play(client, seconds, source))
+                rows[-1]["replay_mb"] = session.player.history.size / 1e6
                 print({key: round(value, 2) for key, value in rows[-1].items()}, flush=True)
         web.stop()
         thread.join()
@@ -116,9 +117,9 @@ def main() -> None:
         "load_of_the_machine": os.getloadavg()[1],
         "memory_mb_first": rows[0]["memory_mb"],
         "memory_mb_last": rows[-1]["memory_mb"],
-        "rows": rows,
+        "each_minute": rows,
     }
-    print({key: value for key, value in result.items() if key != "rows"})
+    print({key: value for key, value in result.items() if key != "each_minute"})
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
         write_json(options.out / "playground.json", result)

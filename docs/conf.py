@@ -32,11 +32,10 @@ suppress_warnings = ["myst.xref_missing_download"]
 
 html_theme = "furo"
 html_title = "jostle"
-html_static_path = ["pictures/playground.webm"]
 html_theme_options = {"navigation_with_keys": True}
 html_show_sphinx = False
 html_copy_source = False
-html_static_path = ["static"]
+html_static_path = ["static", "pictures/playground.webm"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 

@@ -1,7 +1,8 @@
-"""Pictures and a film of the playground for the docs: `python scripts/record_playground.py`.
+"""Pictures of the playground and the site, and a film: `python scripts/record_playground.py`.
 
-Needs Chromium and the extra 'dev'. The film shows a goal that is dragged twice while the agent
-works.
+Needs Chromium and the extra 'dev', and for `--only pages` the site and the page beside the paper:
+`make docs` and `jostle report --out build/paper.html`. The film shows a goal that is dragged twice
+while the agent works.
 """
 
 import argparse
@@ -91,9 +92,17 @@ class Film:
 
     def run(self, seconds: float) -> None:
         """Film for a while; if the machine is slow, frames are shown twice."""
-        for _ in range(round(seconds * FPS)):
+        end = self._next + seconds
+        while self._next < end - 0.5 / FPS:
             self.page.wait_for_timeout(max(0.0, 1000 * (self._next - time.monotonic())))
             self._shoot()
+
+    def run_until_success(self, seconds: float) -> None:
+        """Film until the goal is reached, and a little longer; at most so many seconds."""
+        end = self._next + seconds
+        while self._next < end and not self.page.query_selector("#success[data-success=true]"):
+            self.run(2 / FPS)
+        self.run(0.5)
 
     def _shoot(self) -> None:
         now = time.monotonic()
@@ -149,12 +158,12 @@ def record_film(browser: Browser, out: Path) -> None:
     with serving(PlaySetup(task="OneCube", agent="one-cube-pixels", seed=3)) as (session, address):
         page = open_page(browser, address, 1200, 640, 1.0)
         film = Film(page)
-        film.run(1.5)
+        film.run(1.0)
         goal = tuple(session.simulation.episode.goal[0, :2])
         film.drag(goal, (-0.05, 0.17))
-        film.run(6.0)
-        film.drag((-0.05, 0.17), (0.1, -0.14))
-        film.run(9.5)
+        film.run_until_success(8.0)
+        film.drag((-0.05, 0.17), (0.07, 0.02))
+        film.run(16.0)
         film.save(out / "playground.webm")
         page.close()
 
@@ -176,18 +185,31 @@ def record_pictures(browser: Browser, out: Path) -> None:
         page.close()
 
 
+def record_pages(browser: Browser, build: Path, out: Path) -> None:
+    """The first page of the site, and the top of the page beside the paper."""
+    for name, source in (("site.png", "site/index.html"), ("paper-page.png", "paper.html")):
+        page = browser.new_page(viewport={"width": 1100, "height": 900})
+        page.goto((build / source).resolve().as_uri())
+        page.wait_for_timeout(500)
+        save_png(page.screenshot(), out / name)
+        page.close()
+
+
 def main() -> None:
     """Write all of them, or only some."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/pictures"))
-    parser.add_argument("--only", choices=("pictures", "film"))
+    parser.add_argument("--only", choices=("pictures", "film", "pages"))
+    parser.add_argument("--build", type=Path, default=Path("build"))
     options = parser.parse_args()
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        if options.only != "film":
+        if options.only in (None, "pictures"):
             record_pictures(browser, options.out)
-        if options.only != "pictures":
+        if options.only in (None, "film"):
             record_film(browser, options.out)
+        if options.only in (None, "pages"):
+            record_pages(browser, options.build, options.out)
         browser.close()
 
 

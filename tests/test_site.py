@@ -80,7 +80,7 @@ def test_every_internal_link_leads_somewhere(site):
     for page, text in pages.items():
         if "results/encoders" in page.as_posix() and "furo" not in text:
             continue  # a report of the probe, not a page of the site
-        for link in re.findall(r'<(?:a|img)\b[^>]*?\b(?:href|src)="([^"]*)"', text):
+        for link in re.findall(r'<(?:a|img|video|source)\b[^>]*?\b(?:href|src)="([^"]*)"', text):
             if re.match(r"[a-z]+:", link):
                 continue  # elsewhere, or within the page as data
             path, _, anchor = unquote(link).partition("#")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 imageio = pytest.importorskip("imageio.v2")
+Image = pytest.importorskip("PIL.Image")
 
 from jostle.cli.docs import all_pictures  # noqa: E402
 from jostle.cli.main import main  # noqa: E402
@@ -137,6 +138,17 @@ def test_one_command_makes_every_picture_of_the_docs_and_they_are_small():
     assert made | SCREENSHOTS == set(present)
     for name, size in present.items():
         assert size < (2e6 if name.endswith(".gif") else 150e3), name
+
+
+def test_one_command_makes_every_plot_of_the_results_and_pages_show_them():
+    folder = DOCS / "results" / "curves"
+    made = {path.name for path in all_pictures(DOCS) if path.parent == folder}
+    assert made == {path.name for path in folder.glob("*.png")}
+    pages = "".join(page.read_text() for page in DOCS.rglob("*.md"))
+    for name in made:
+        assert f"curves/{name}" in pages, name
+        with Image.open(folder / name) as image:
+            assert round(image.info["dpi"][0]) == 200, name
 
 
 def test_docs_draws_only_what_is_asked_for(tmp_path, monkeypatch, capsys):

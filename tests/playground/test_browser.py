@@ -86,6 +86,11 @@ def wait_until(true):
         time.sleep(0.05)
 
 
+def distance_of_cube(session):
+    simulation = session.simulation
+    return np.linalg.norm(simulation.present_poses[0, :2] - simulation.episode.goal[0, :2])
+
+
 def point(page, x, y):
     """Where a point of the table is on the screen."""
     return page.evaluate(
@@ -127,8 +132,7 @@ def test_a_dragged_goal_is_pursued_and_an_impossible_one_snaps_back(open_page, p
         lambda: np.allclose(session.simulation.episode.goal[0, :2], (0.08, -0.15), atol=2e-3)
     )
     page.wait_for_selector("#success[data-success=true]")
-    pose = session.simulation.present_poses[0, :2]
-    assert np.linalg.norm(pose - session.simulation.episode.goal[0, :2]) < 0.04
+    wait_until(lambda: distance_of_cube(session) < 0.04)  # at speed 8 it may be pushed on meanwhile
 
     drag_goal(page, session, 0.3, 0.0)
     page.wait_for_selector("#toasts p:has-text('would not lie on the table')")

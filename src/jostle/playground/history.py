@@ -40,6 +40,11 @@ class History:
         return len(self._frames)
 
     @property
+    def size(self) -> int:
+        """About how many bytes the frames take."""
+        return self._bytes
+
+    @property
     def seconds(self) -> float:
         """Time that the frames cover."""
         return self._frames[-1].time - self._frames[0].time if self._frames else 0.0

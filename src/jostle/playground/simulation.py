@@ -11,6 +11,7 @@ from jostle.core.protocols import Policy
 from jostle.playground import edits
 from jostle.playground.footprints import check_place
 from jostle.playground.live_env import LiveEnv
+from jostle.playground.memory import release_free_memory
 from jostle.playground.setup import AgentLoader, PlaySetup, make_env
 from jostle.playground.snapshot import Snapshot, rounded, status_of, take_snapshot
 from jostle.tasks.catalog import TASKS
@@ -190,6 +191,7 @@ class Simulation:
         self.close()
         self._env, self._policy, self.setup = env, policy, setup
         self._critics = critics
+        release_free_memory()
         self._observe(observation, infos)
         if episode is None:
             self._restart()

@@ -9,6 +9,7 @@ from PIL import Image
 
 from jostle.pixels.render import RenderRequest
 from jostle.pixels.render_pool import RenderPool
+from jostle.playground.memory import release_free_memory
 from jostle.scene.build import compile_scene
 from jostle.scene.spec import SceneSpec
 
@@ -44,6 +45,7 @@ class Views:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
+            release_free_memory()
 
 
 def encode(frames: Sequence[NDArray[np.uint8]] | NDArray[np.uint8]) -> tuple[bytes, ...]:
