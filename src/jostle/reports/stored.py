@@ -13,8 +13,10 @@ from jostle.core.goal_metric import METRICS
 from jostle.reports.paper_data import PaperRow
 from jostle.reports.seeds import mean_interval
 
-VARIANTS = ("smorl", "mlp", "slots", "front", "no-scale", "no-depth", "no-mask", "chamfer")
+VARIANTS = ("smorl", "mlp", "slots", "front", "no-scale", "no-depth", "no-mask")
 """Parts of agents' names that mark baselines and ablations."""
+_IMAGE_REWARD = r"-objects(-|$)|-(chamfer|gdac|gdac-paper|table)$"
+"""What names of agents that learned by a reward of images have."""
 _CUBES = {"OneCube": 1, "TwoCubes": 2, "ThreeCubes": 3, "FourCubes": 4, "FiveCubes": 5,
           "SixCubes": 6}  # fmt: skip
 _TRAINED = {"one": "one-cube", "two": "two-cubes"}
@@ -46,6 +48,7 @@ class StoredRow:
     def variant(self) -> str:
         """Baseline or ablation that the agent is; empty for the method itself."""
         found = [name for name in VARIANTS if re.search(rf"(^|-){name}(-|$)", self.agent)]
+        found += ["image-reward"] if re.search(_IMAGE_REWARD, self.agent) else []
         return "-".join(found)
 
     @property
