@@ -25,8 +25,8 @@ PER_ENTITY = replace(FAST_NET, values="per-entity", embed_dim=16, heads=2, head_
 TD3 = TD3Config(gamma=0.95, tau=0.05, lr=1e-3, batch_size=32)
 
 
-def iql_agent(net=PER_ENTITY, **iql) -> IQLAgent:
-    return IQLAgent(net, TD3, IQLConfig(**iql), SPEC, seed=0)
+def iql_agent(net=PER_ENTITY, td3=TD3, **iql) -> IQLAgent:
+    return IQLAgent(net, td3, IQLConfig(**iql), SPEC, seed=0)
 
 
 def bc_agent() -> BCAgent:
@@ -172,6 +172,20 @@ def test_cloning_by_advantage_changes_what_the_actor_learns():
         agent = iql_agent(bc_by_advantage=chosen)
         logs.append([agent.update(random_batch()) for _ in range(2)][-1])
     assert logs[0]["bc_loss"] != logs[1]["bc_loss"]
+
+
+def test_the_actor_waits_for_the_values():
+    agent = iql_agent(td3=replace(TD3, policy_delay=1, critic_warmup_updates=2))
+    for waits in (True, True, False):
+        before = {name: x.clone() for name, x in agent.acting_tensors().items()}
+        critics = {name: x.clone() for name, x in agent.learning_tensors().items()}
+        log = agent.update(random_batch())
+        assert ("actor_loss" not in log) == waits
+        after = agent.acting_tensors()
+        assert all(torch.equal(before[name], after[name]) for name in before) == waits
+        after = agent.learning_tensors()
+        name = "target_critics.trunk.embed_state.weight"
+        assert not torch.equal(critics[name], after[name])
 
 
 def test_weights_of_iql_start_td3_and_bc_has_no_critics():

@@ -70,8 +70,9 @@ class IQLAgent(TD3Agent):
 
         # Delayed actor step and target networks
         if self.updates % self.config.policy_delay == 0:
-            advantage = mean_over_objects(target_q - value.detach(), batch.present)  # (B,)
-            log |= self._extract(actor_obs, critic_obs, batch, advantage)
+            if self.updates > self.config.critic_warmup_updates:
+                advantage = mean_over_objects(target_q - value.detach(), batch.present)  # (B,)
+                log |= self._extract(actor_obs, critic_obs, batch, advantage)
             self._update_targets()
         return log
 
