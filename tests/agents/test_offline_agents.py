@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from jostle.agents.bc import BCAgent  # noqa: E402
 from jostle.agents.config import IQLConfig, TD3Config  # noqa: E402
-from jostle.agents.iql import IQLAgent, expectile_loss  # noqa: E402
+from jostle.agents.iql import IQLAgent, clone_weights, expectile_loss  # noqa: E402
 from jostle.agents.networks import ObservationSpec  # noqa: E402
 from jostle.core.entities import OBJECT_ID, POSITION, Entities, EntityLayout  # noqa: E402
 from jostle.core.errors import BadValueError  # noqa: E402
@@ -25,8 +25,8 @@ PER_ENTITY = replace(FAST_NET, values="per-entity", embed_dim=16, heads=2, head_
 TD3 = TD3Config(gamma=0.95, tau=0.05, lr=1e-3, batch_size=32)
 
 
-def iql_agent(net=PER_ENTITY, **iql) -> IQLAgent:
-    return IQLAgent(net, TD3, IQLConfig(**iql), SPEC, seed=0)
+def iql_agent(net=PER_ENTITY, td3=TD3, **iql) -> IQLAgent:
+    return IQLAgent(net, td3, IQLConfig(**iql), SPEC, seed=0)
 
 
 def bc_agent() -> BCAgent:
@@ -157,6 +157,37 @@ def test_only_better_actions_are_cloned_with_the_filter():
     assert logs[1]["bc_loss"] < logs[0]["bc_loss"]
 
 
+def test_better_actions_count_alike_or_in_proportion_with_a_mean_of_one():
+    advantage = torch.tensor([-1.0, 0.0, 1.0, 3.0])
+    alike, proportional = (clone_weights(advantage, chosen) for chosen in (False, True))
+    assert alike.tolist() == [0, 0, 1, 1]
+    assert proportional.tolist() == [0, 0, 1, 3]
+    torch.testing.assert_close(clone_weights(advantage[2:] * 0.01, True), torch.tensor([0.5, 1.5]))
+    assert clone_weights(-advantage.abs(), True).tolist() == [0, 0, 0, 0]
+
+
+def test_cloning_by_advantage_changes_what_the_actor_learns():
+    logs = []
+    for chosen in (False, True):
+        agent = iql_agent(bc_by_advantage=chosen)
+        logs.append([agent.update(random_batch()) for _ in range(2)][-1])
+    assert logs[0]["bc_loss"] != logs[1]["bc_loss"]
+
+
+def test_the_actor_waits_for_the_values():
+    agent = iql_agent(td3=replace(TD3, policy_delay=1, critic_warmup_updates=2))
+    for waits in (True, True, False):
+        before = {name: x.clone() for name, x in agent.acting_tensors().items()}
+        critics = {name: x.clone() for name, x in agent.learning_tensors().items()}
+        log = agent.update(random_batch())
+        assert ("actor_loss" not in log) == waits
+        after = agent.acting_tensors()
+        assert all(torch.equal(before[name], after[name]) for name in before) == waits
+        after = agent.learning_tensors()
+        name = "target_critics.trunk.embed_state.weight"
+        assert not torch.equal(critics[name], after[name])
+
+
 def test_weights_of_iql_start_td3_and_bc_has_no_critics():
     agent = iql_agent()
     agent.update(random_batch())
@@ -175,5 +206,7 @@ def test_impossible_settings_are_refused():
         IQLConfig(expectile=1.0)
     with pytest.raises(BadValueError, match="bc_alpha"):
         IQLConfig(bc_alpha=-1.0)
+    with pytest.raises(BadValueError, match="--bc-advantage-filter"):
+        IQLConfig(bc_advantage_filter=False, bc_by_advantage=True)
     with pytest.raises(BadValueError, match="--arch eit"):
         iql_agent(MLP_NET)

@@ -181,6 +181,7 @@ def test_words_of_the_command_line_give_goal_mixes_and_values_per_entity():
     assert 0 < hindsight.her_ratio < 1  # the rest keeps the episode's own goal
     assert hindsight.other_episode_fraction > 0
     assert hindsight.stay_fraction > 0
+    assert experiment.iql.bc_by_advantage
     with pytest.raises(BadValueError, match="--arch eit"):
         make_experiment("three-cubes", Axes(method="iql", arch="mlp"))
     with pytest.raises(BadValueError, match="iql-privileged is for --obs pixels"):

@@ -91,11 +91,19 @@ class IQLConfig:
     """Weight of behavior cloning in the actor's loss, beside values scaled to a mean of 1."""
     bc_advantage_filter: bool = True
     """Whether only actions that are better than the value of their state are cloned."""
+    bc_by_advantage: bool = False
+    """Whether these count in proportion to how much better they are, with a mean weight of 1 in a
+    batch; off: all of them alike, with a weight of 1, while the others of the batch have 0."""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot learn."""
         require(0 < self.expectile < 1, f"expectile lies in (0, 1), not {self.expectile}.")
         require(self.bc_alpha >= 0, f"bc_alpha must not be negative, not {self.bc_alpha}.")
+        require(
+            self.bc_advantage_filter or not self.bc_by_advantage,
+            "Actions cannot count in proportion to a negative advantage. Train with "
+            "--bc-advantage-filter.",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

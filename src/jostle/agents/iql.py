@@ -70,8 +70,9 @@ class IQLAgent(TD3Agent):
 
         # Delayed actor step and target networks
         if self.updates % self.config.policy_delay == 0:
-            advantage = mean_over_objects(target_q - value.detach(), batch.present)  # (B,)
-            log |= self._extract(actor_obs, critic_obs, batch, advantage)
+            if self.updates > self.config.critic_warmup_updates:
+                advantage = mean_over_objects(target_q - value.detach(), batch.present)  # (B,)
+                log |= self._extract(actor_obs, critic_obs, batch, advantage)
             self._update_targets()
         return log
 
@@ -89,7 +90,7 @@ class IQLAgent(TD3Agent):
         scale = q.detach().abs().mean().clamp(min=1e-6)
         distance = (action - batch.action).square().mean(-1)  # (B,)
         if self.iql.bc_advantage_filter:
-            distance = distance * (advantage > 0).to(distance.dtype)
+            distance = distance * clone_weights(advantage, self.iql.bc_by_advantage)
         bc_loss = distance.mean()
         loss = -q.mean() / scale + self.iql.bc_alpha * bc_loss
         self._optimizer_step(self.actor_optimizer, loss, self.actor)
@@ -131,6 +132,19 @@ class IQLAgent(TD3Agent):
 
     def _value_tensors(self) -> dict[str, Tensor]:
         return {f"value.{name}": tensor for name, tensor in self.value.state_dict().items()}
+
+
+def clone_weights(advantage: Tensor, proportional: bool) -> Tensor:
+    """How much each action of a batch (B,) is cloned: only those of a positive advantage are.
+
+    Args:
+        advantage: How much better the actions are than the values of their states, (B,).
+        proportional: Whether they count in proportion to it, with a mean of 1; else 1 each.
+    """
+    if not proportional:
+        return (advantage > 0).to(advantage.dtype)
+    better = advantage.clamp(min=0)
+    return better / better.mean().clamp(min=1e-6)
 
 
 def expectile_loss(difference: Tensor, expectile: float) -> Tensor:

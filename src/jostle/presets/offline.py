@@ -34,4 +34,9 @@ def _iql(axes: Axes, experiment: Experiment, on_table: bool) -> Experiment:
         hindsight = replace(
             hindsight, strategy="per-object", other_episode_fraction=0.2, stay_fraction=0.1
         )
-    return replace(experiment, hindsight=hindsight)
+    return replace(
+        experiment,
+        td3=replace(experiment.td3, policy_delay=1),
+        iql=replace(experiment.iql, bc_alpha=3.0, bc_by_advantage=True),
+        hindsight=hindsight,
+    )
