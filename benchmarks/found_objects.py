@@ -125,9 +125,10 @@ def write(out: Path, rows: list[dict[str, Any]], command: str) -> None:
 
 Made by `{command}`.
 
-Episodes of the oracle with 30 % random actions; one classifier, which was learned from motion. True positions only judge. "Hidden" objects are shown by no view; they are
-pushed along by the gripper (`src/jostle/rollout/hidden_objects.py`). In brackets: if they stayed
-where they were seen last.
+Episodes of the oracle with 30 % random actions; one classifier, which was learned from motion.
+True positions only judge. "Hidden" objects are shown by no view; they are pushed along by the
+gripper (`src/jostle/rollout/hidden_objects.py`). In brackets: if they stayed where they were seen
+last.
 
 | scene | {" | ".join(COLUMNS)} |
 |---|{"---|" * len(COLUMNS)}

@@ -209,7 +209,7 @@ Achieved: 0.97 in an episode with three cubes. Missed: 0.98 of the objects and 0
 in every scene (0.972 to 0.989, and 0.976 to 0.996), and 0.95 recall of success with three cubes and
 both numbers with cuboids. Objects are missed while the arm hides half of them. Two cubes that
 touch in the goal are sometimes found as one. With twelve cubes of as many hues the table reward
-says nothing (median -0.062): neighboring hues look alike, and it takes the nearest for the goal's."""
+says nothing (median -0.062): neighboring hues look alike, and it takes the nearest of them."""
 
 
 if __name__ == "__main__":
