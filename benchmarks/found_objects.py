@@ -1,7 +1,8 @@
 """How well are objects found in images placed while the gripper pushes them?
 
 Episodes of the oracle with 30 % random actions. True positions only judge what was found: rows of
-found objects are compared with the true object whose goal they have.
+found objects are compared with the true object whose goal they have, their reward with the true
+one, and success by images with success.
 `python benchmarks/found_objects.py --out docs/results/found-objects`
 """
 
@@ -12,10 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from rank_correlation import spearman
 
 from jostle.core.errors import require
 from jostle.encoders.saving import encoder_hash
 from jostle.oracles.catalog import SCRIPTED
+from jostle.rewards.distance import DistanceReward
+from jostle.rewards.rows import RowReward
 from jostle.rollout.found_object_observer import FoundObjectObserver
 from jostle.rollout.labeled_particles import RandomlyDisturbed
 from jostle.rollout.pixel_observer import PixelObserver
@@ -34,6 +38,10 @@ FAR = 0.03
 COLUMNS = (
     "goals found", "seen", "seen while moved", "error when seen, median (95 %)",
     "mean error when hidden", "farther off than 3 cm",
+)  # fmt: skip
+REWARD_COLUMNS = (
+    "rank correlation in an episode, median (worst)", "over all", "mean difference",
+    "while an object is hidden", "precision of success", "recall", "steps with success",
 )  # fmt: skip
 SAME_GOAL = 0.02
 """Meters within which a goal that was found is a true one."""
@@ -70,6 +78,7 @@ def main() -> None:
 
 def measure(env: Any, found: FoundObjectObserver, steps: int) -> dict[str, float]:
     """Errors (T+1, B, N) of objects that lie on the table and whose goal was found."""
+    rewards = Rewards(env, found)
     truth: list[Any] = []
     places: list[Any] = []
     last_seen: list[Any] = []
@@ -82,6 +91,7 @@ def measure(env: Any, found: FoundObjectObserver, steps: int) -> dict[str, float
         truth.append(step.observation["observation"][:, 1:, :3])
         places.append(state)
         seen.append(found.seen)
+        rewards.judge(step)
         last_seen.append(np.where(found.seen[..., None], state, before))
         if not goals:
             goals.append((found.goal(step.observation), step.observation["desired_goal"][..., :2]))
@@ -116,7 +126,50 @@ def measure(env: Any, found: FoundObjectObserver, steps: int) -> dict[str, float
         "error_hidden_last_seen": float(remembered[hidden].mean()) if hidden.any() else 0.0,
         "far": float((error[valid] > FAR).mean()),
         "far_last_seen": float((remembered[valid] > FAR).mean()),
+        **rewards.scores(hidden.any(-1)),
     }
+
+
+class Rewards:
+    """The reward of found objects and success by images, beside the true ones."""
+
+    def __init__(self, env: Any, found: FoundObjectObserver) -> None:
+        self._metric, self._found = env.goal_metric, found
+        self._true = DistanceReward(env.goal_metric, env.state_reader.farthest)
+        scale = env.goal_metric.scale
+        self._rows = RowReward(found.layout, scale, farthest=2 * scale)
+        self._steps: list[tuple[Any, ...]] = []
+
+    def judge(self, step: Step) -> None:
+        """Compare at one step, after the observer has seen it."""
+        pair = step.observation["achieved_goal"], step.observation["desired_goal"]
+        state, goal = self._found.state(step.observation), self._found.goal(step.observation)
+        near = self._rows.distances(state, goal) < self._metric.radius  # (B, N)
+        present = goal.visible[:, 0]
+        self._steps.append((
+            self._rows.total(state, goal), self._true.total(*pair),
+            (near | ~present).all(-1) & present.any(-1), self._metric.success(*pair),
+        ))  # fmt: skip
+
+    def scores(self, hidden: Any) -> dict[str, float]:
+        """Scores of all steps; `hidden` (T+1, B) are those with an object that no view shows."""
+        reward, true, success, true_success = (
+            np.stack(column) for column in zip(*self._steps, strict=True)
+        )  # (T+1, B) each
+        moving = [i for i in range(true.shape[1]) if np.ptp(true[:, i]) > 1e-3]
+        within = [spearman(reward[:, i], true[:, i]) for i in moving]
+        both, difference = (success & true_success).sum(), np.abs(reward - true)
+        return {
+            "correlation_median": float(np.median(within)),
+            "correlation_worst": float(np.min(within)),
+            "correlation_all": spearman(reward.ravel(), true.ravel()),
+            "difference": float(difference.mean()),
+            "difference_hidden": float(difference[hidden].mean()) if hidden.any() else 0.0,
+            "precision": float(both / max(success.sum(), 1)),
+            "recall": float(both / max(true_success.sum(), 1)),
+            "successes": int(true_success.sum()),
+            "steps": int(true_success.size),
+        }
 
 
 def write(out: Path, rows: list[dict[str, Any]], command: str) -> None:
@@ -140,6 +193,23 @@ last.
             f"({1000 * row['error_seen_95']:.1f} mm) | {1000 * row['error_hidden']:.0f} mm "
             f"({1000 * row['error_hidden_last_seen']:.0f} mm) | {row['far']:.3f} "
             f"({row['far_last_seen']:.3f}) |\n"
+        )
+    text += f"""
+## Reward and success
+
+The reward of these objects beside the true one, and all found goals within the radius of success
+beside true success.
+
+| scene | {" | ".join(REWARD_COLUMNS)} |
+|---|{"---|" * len(REWARD_COLUMNS)}
+"""
+    for row in rows:
+        known = (f"{row[key]:.3f}" if row["successes"] else "-" for key in ("precision", "recall"))
+        text += (
+            f"| {row['scene']} | {row['correlation_median']:.3f} ({row['correlation_worst']:.3f}) "
+            f"| {row['correlation_all']:.3f} | {row['difference']:.3f} | "
+            f"{row['difference_hidden']:.3f} | {' | '.join(known)} | {row['successes']} of "
+            f"{row['steps']} |\n"
         )
     out.with_suffix(".md").write_text(text)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from rank_correlation import spearman
 
 from jostle.core.entities import FEATURES, Entities
 from jostle.core.object_classifier import ObjectClassifier
@@ -143,18 +144,6 @@ def correlations(name: str, rewards: np.ndarray, truth: np.ndarray) -> dict[str,
         f"{name}_worst": float(np.min(within)),
         f"{name}_all": spearman(rewards.ravel(), truth.ravel()),
     }
-
-
-def spearman(first: np.ndarray, second: np.ndarray) -> float:
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
-        return 0.0
-    return float(np.corrcoef(ranks(first), ranks(second))[0, 1])
-
-
-def ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks; equal values share the mean of theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
 
 
 def _if_any(row: Any, key: str) -> str:

@@ -47,6 +47,20 @@ def test_kernels_and_plain_mathematics_agree_in_every_slot(hide):
     assert (fast[:, ~hidden] != 0).all()
 
 
+def test_states_that_show_no_object_have_no_values_and_no_gradients():
+    """Half of the batch, so that such states fill buckets of their own."""
+    net, (state, goal, action) = critic(), sets()
+    visible = state.visible.clone()
+    visible[: BATCH // 2, :, 1:] = False
+    values = net(Entities(state.values, visible), goal, action)
+    assert (values[:, : BATCH // 2] == 0).all()
+    with use_kernels(False):
+        plain = net(Entities(state.values, visible), goal, action)
+    torch.testing.assert_close(values, plain, atol=1e-5, rtol=1e-5)
+    values[:, : BATCH // 2].sum().backward()
+    assert all(p.grad is None or not p.grad.any() for p in net.parameters())
+
+
 @torch.no_grad()
 def test_values_follow_their_objects():
     net, (state, goal, action) = critic(), sets(0.3)

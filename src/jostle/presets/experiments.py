@@ -274,9 +274,12 @@ def _with_arch(axes: Axes, experiment: Experiment) -> Experiment:
         training = replace(experiment.training, horizon=30, shuffle_object_ids=True)
         if not axes.pixels:
             return replace(experiment, net=SMORL_NET, training=training)
-        # Distances in the image are larger numbers than those of the other rewards
+        # Distances in the image are larger numbers than those of the other rewards. A sub-goal
+        # without a match for one step would change the potential of all later ones.
         experiment = _by_images(axes, experiment)
-        td3 = replace(experiment.td3, reward_min=_SUBGOAL_REWARD_MIN)
+        td3 = replace(
+            experiment.td3, reward_min=_SUBGOAL_REWARD_MIN, potential_baseline=False
+        )  # fmt: skip
         training = replace(training, reward=axes.reward)
         return replace(experiment, net=SMORL_IMAGE_NET, td3=td3, training=training)
     return experiment

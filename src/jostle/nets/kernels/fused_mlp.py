@@ -20,7 +20,7 @@ def fused_mlp(x: Tensor, weights: list[Tensor], biases: Sequence[Tensor | None])
     ensemble = weights[0].shape[0]
     rows = x.expand(ensemble, *x.shape[1:]).reshape(ensemble, -1, x.shape[-1])  # (C, R, first)
     out: Tensor = _FusedMLP.apply(rows, *weights, *biases)  # type: ignore[no-untyped-call]
-    return out.view(ensemble, *x.shape[1:-1], -1)
+    return out.view(ensemble, *x.shape[1:-1], weights[-1].shape[1])
 
 
 class _FusedMLP(torch.autograd.Function):
