@@ -127,3 +127,17 @@ def test_particles_are_not_tied_to_what_is_only_remembered_nor_to_other_colors()
     found = tracker().objects(particles([(RED, (0.1, 0.0))], []))
     assert (follow.ties(other, found) == -1).all()
     assert (follow.ties(particles([(RED, (0.2, 0.0))], []), found) == -1).all()
+
+
+def test_touching_cubes_are_two_though_each_view_shows_them_closer_and_in_other_colors():
+    """One view does not show an object in two places."""
+    dirty = np.array([1.0, 3, 1], np.float32)
+    front = [(GREEN, (0.1, 0.8 * CUBE_SIDE))]
+    side = [(RED, (0.1, 0.0)), (dirty, (0.1, 0.9 * CUBE_SIDE))]
+    follow = tracker()
+    objects = follow.objects(particles(front, side))
+    expected = [[0.1, 0.8 * CUBE_SIDE], [0.1, 0]]
+    np.testing.assert_allclose(places(objects, follow.layout), expected, atol=1e-6)
+    followed = tracker()
+    followed.track(particles(front, side))
+    assert followed.track(particles(front, side)).visible.sum() == 2

@@ -21,6 +21,8 @@ _SAME_PLACE = CUBE_SIDE / 2
 """Meters within which particles of one color are one object."""
 _HALF_HIDDEN = 0.8 * CUBE_SIDE
 """Meters within which something that looks different is a known object, not one beside it."""
+_TWO_PLACES = 0.4 * CUBE_SIDE
+"""Meters beyond which two places in one view are two objects."""
 _FEATURE_RATE = 0.2
 """How fast the remembered looks of an object follow the seen ones."""
 
@@ -116,30 +118,58 @@ class ObjectTracker:
 
     def _update(self, tracks: Floats, used: NDArray[np.bool_], groups: Floats) -> None:
         """Move the tracks (M, W) of one environment to the groups (M', W) of a step, in place."""
-        position, seen = self.layout[POSITION], self.layout[SEEN]
+        position = self.layout[POSITION]
         gap = groups[:, None, position] - tracks[None, :, position]
         distance = np.where(used, np.linalg.norm(gap, axis=-1), np.inf)  # (M', M)
         alike = used & (feature_gaps(groups, tracks, self.layout) < self._classifier.same_color)
 
         # Pairs that look alike, the nearest on the table first
-        matched, cost = np.zeros(len(groups), bool), np.where(alike, distance, np.inf)
+        taken = np.zeros((len(tracks), len(groups)), bool)  # groups of each track
+        cost = np.where(alike, distance, np.inf)
         while len(groups) and np.isfinite(cost).any():
             group, best = divmod(int(cost.argmin()), cost.shape[1])
             self._move(tracks[best], groups[group])
-            matched[group], cost[group], cost[:, best] = True, np.inf, np.inf
+            taken[best, group], cost[group], cost[:, best] = True, np.inf, np.inf
 
         # Others are known objects that look different when half hidden, or new ones
-        for group in np.flatnonzero(~matched & ~alike.any(1)):
-            place = groups[group, position]
-            apart = np.linalg.norm(tracks[:, position] - place, axis=1)
-            slot = int(np.where(used, apart, np.inf).argmin())
-            if used[slot] and apart[slot] < _HALF_HIDDEN:
+        others = np.flatnonzero(~taken.any(0) & ~alike.any(1))
+        if len(others):
+            self._place_others(tracks, used, groups, others, taken)
+
+    def _place_others(
+        self,
+        tracks: Floats,
+        used: NDArray[np.bool_],
+        groups: Floats,
+        others: NDArray[np.int64],
+        taken: NDArray[np.bool_],
+    ) -> None:
+        """Give groups that look like no track the nearest one, or one of their own, in place.
+
+        One view does not show an object in two places: such groups are not of one object.
+        """
+        position, seen, views = self.layout[POSITION], self.layout[SEEN], self.layout[VIEWS]
+        apart = np.linalg.norm(groups[:, None, position] - groups[None, :, position], axis=-1)
+        shared = (groups[:, None, views] * groups[None, :, views]).any(-1)
+        different = shared & (apart > _TWO_PLACES)  # (M', M')
+        left = sorted(others, key=lambda group: -groups[group, views].sum())
+        while left:
+            gap = groups[left][:, None, position] - tracks[None, :, position]
+            distance = np.where(used, np.linalg.norm(gap, axis=-1), np.inf)  # (L, M)
+            distance[(different[left] @ taken.T) > 0] = np.inf
+            index, slot = divmod(int(distance.argmin()), distance.shape[1])
+            if distance[index, slot] < _HALF_HIDDEN:
+                group = left.pop(index)
                 self._add_looks(tracks[slot], groups[group])
                 if not tracks[slot, seen]:
-                    tracks[slot, position], tracks[slot, seen] = place, 1
-            elif not used.all():
-                free = int((~used).argmax())
-                tracks[free], used[free] = groups[group], True
+                    tracks[slot, position], tracks[slot, seen] = groups[group, position], 1
+            else:
+                group = left.pop(0)
+                if used.all():
+                    continue
+                slot = int((~used).argmax())
+                tracks[slot], used[slot] = groups[group], True
+            taken[slot, group] = True
 
     def _move(self, track: Floats, group: Floats) -> None:
         """Let a track be where a group is, and look more like it, in place."""
