@@ -156,6 +156,7 @@ def test_the_reward_is_zero_at_the_goal_and_least_for_what_was_never_seen():
     np.testing.assert_allclose(REWARD.total(there, goal), (rewards * present).sum() / present.sum())
     hidden = observer().state(observation([]))
     np.testing.assert_allclose(REWARD.total(hidden, goal), REWARD.minimum)
+    assert not REWARD.per_object(hidden, goal)[1].any()  # no entity, so no value
     assert REWARD.total(there, Entities(goal.values, goal.visible & False)) == REWARD.minimum
     with pytest.raises(NotFiniteError):
         REWARD.total(Entities(there.values * np.nan, there.visible), goal)

@@ -30,13 +30,15 @@ class OnTableReward(ABC):
 
     def per_object(self, state: Entities, goal: Entities) -> tuple[Floats, NDArray[np.bool_]]:
         """Reward of each goal object and which rows are goal objects, (B, G) each."""
-        distance = self.distances(state, goal)
-        return distance * np.float32(-2.0 / self.scale), goal.visible[:, 0]
+        return self._rewards(state, goal), goal.visible[:, 0]
 
     def total(self, state: Entities, goal: Entities) -> Floats:
         """Mean reward of the goal objects, (B,); the least reward if the goal shows none."""
-        rewards, present = self.per_object(state, goal)
+        rewards, present = self._rewards(state, goal), goal.visible[:, 0]
         count = present.sum(-1)
         mean = (rewards * present).sum(-1) / np.maximum(count, 1)
         total: Any = np.where(count > 0, mean, self.minimum).astype(np.float32)
         return total
+
+    def _rewards(self, state: Entities, goal: Entities) -> Floats:
+        return self.distances(state, goal) * np.float32(-2.0 / self.scale)

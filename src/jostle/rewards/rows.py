@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jostle.core.entities import POSITION, Entities, EntityLayout
 from jostle.core.errors import NotFiniteError, require
@@ -30,6 +31,14 @@ class RowReward(OnTableReward):
         """Refuse values without meaning."""
         for name in ("scale", "farthest"):
             require(getattr(self, name) > 0, f"{name} must be positive, not {getattr(self, name)}.")
+
+    def per_object(self, state: Entities, goal: Entities) -> tuple[Floats, NDArray[np.bool_]]:
+        """Reward of each goal object, and which of them have been seen, (B, N) each.
+
+        Others have no entity in the state from which a critic could read a value.
+        """
+        rewards, present = super().per_object(state, goal)
+        return rewards, present & state.visible[:, 0, 1:]
 
     def distances(self, state: Entities, goal: Entities) -> Floats:
         """Distance (B, N) of each object to its goal, `farthest` if never seen; 0 for padding."""
