@@ -16,6 +16,7 @@ from jostle.core.object_classifier import ObjectClassifier
 from jostle.core.protocols import Agent, Encoder, Observer, Policy
 from jostle.core.seeding import SeedTree
 from jostle.encoders.catalog import drop_attributes, show_all_particles
+from jostle.envs.vary_check import check_varied_episodes
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.evaluation.by_images import ImageEvaluation, evaluate_by_images
 from jostle.evaluation.evaluate import Evaluation, evaluate
@@ -29,6 +30,7 @@ from jostle.rollout.observer import features_of
 from jostle.rollout.policies import AgentPolicy
 from jostle.rollout.smorl import SubgoalObserver, SubgoalPolicy
 from jostle.tasks.catalog import TASKS, task_with
+from jostle.tasks.vary import parse_vary
 from jostle.training.experiment import Experiment
 from jostle.training.images import (
     goals_of_objects,
@@ -81,13 +83,27 @@ def make_env(
     return TabletopVectorEnv(
         num_envs,
         experiment.task,
-        objects=experiment.objects,
         autoreset_mode="Disabled",
         threads=experiment.training.threads,
-        colors=experiment.colors,
-        **({"palette": experiment.palette} if experiment.palette else {}),
+        **_scene_options(experiment),
         **(pixels if experiment.encoder else {}),
     )
+
+
+def check_episodes(experiment: Experiment) -> None:
+    """Refuse variations with which the first episodes of evaluations are impossible."""
+    seeds = range(EVAL_SEED, EVAL_SEED + experiment.training.eval_episodes)
+    vary = parse_vary(experiment.vary)
+    check_varied_episodes(vary, experiment.task, _scene_options(experiment), seeds)
+
+
+def _scene_options(experiment: Experiment) -> dict[str, Any]:
+    options: dict[str, Any] = {"objects": experiment.objects, "colors": experiment.colors}
+    if experiment.palette:
+        options["palette"] = experiment.palette
+    if variation := parse_vary(experiment.vary).variations:
+        options["variation"] = variation
+    return options
 
 
 def agent_encoder(encoder: Encoder, experiment: Experiment) -> Encoder:

@@ -12,6 +12,7 @@ from jostle.replay.config import HindsightConfig
 from jostle.rewards.catalog import IMAGE_REWARDS
 from jostle.runs import config
 from jostle.tasks.catalog import TASKS
+from jostle.tasks.vary import parse_vary
 from jostle.training.collection_config import CollectionConfig
 from jostle.training.curriculum_config import CurriculumConfig as CurriculumConfig
 from jostle.training.image_checks import check_images
@@ -159,6 +160,10 @@ class Experiment:
     """Colors of the objects: the task's own, or drawn from six for each episode."""
     palette: tuple[str, ...] = ()
     """Names of the colors that random ones are drawn from; none: the paper's six."""
+    vary: tuple[str, ...] = ()
+    """What differs from the task in all episodes of the training and its evaluations: factors
+    such as shape=star,cube mass=x2 color=held-out light=0.7 (docs/tasks.md), but not cameras.
+    'jostle evaluate' asks for it anew."""
     seed: int = 0
     """Seed of everything."""
     net: NetConfig = field(default_factory=NetConfig)
@@ -184,6 +189,7 @@ class Experiment:
         """Refuse wrong values, and parts that do not go together."""
         check_folder_name("name", self.name)
         check_int("seed", self.seed, 0)
+        self._check_vary()
         require(
             self.encoder != "" or self.training.goal_augmentation == 0,
             "Goals can be exchanged between images only: from true state the goal of another "
@@ -213,6 +219,14 @@ class Experiment:
             self.training.num_envs % groups == 0,
             f"{self.training.num_envs} environments cannot be divided into {groups} equal groups: "
             f"give --num-envs {max(self.training.num_envs // groups, 1) * groups}.",
+        )
+
+    def _check_vary(self) -> None:
+        cameras = [key for key, _ in parse_vary(self.vary).values if "camera" in key]
+        require(
+            not cameras,
+            f"A training cannot vary cameras, whose calibration it reads: leave out "
+            f"{', '.join(cameras)}, or vary them in 'jostle evaluate' and 'jostle video'.",
         )
 
     @property

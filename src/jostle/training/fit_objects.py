@@ -21,6 +21,7 @@ from jostle.rollout.rollout import rollout
 from jostle.rollout.table_projection import UNIT, TableProjection
 from jostle.scene.cameras import resolve_cameras
 from jostle.scene.spec import CUBE_SIDE
+from jostle.tasks.vary import parse_vary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,8 @@ class FitObjectsConfig:
     """Least and largest number of objects."""
     colors: str = "random"
     """Colors of the objects: fixed, or random."""
+    vary: tuple[str, ...] = ()
+    """What differs from the task, as in 'jostle evaluate'."""
     episodes: int = 24
     """Episodes; each has other places of the objects."""
     steps: int = 13
@@ -56,6 +59,7 @@ def fit_object_classifier(
     env = TabletopVectorEnv(
         config.episodes, config.task, objects=config.objects, colors=config.colors,
         obs_type="both", cameras=cameras, image_size=size, autoreset_mode="Disabled", threads=1,
+        variation=parse_vary(config.vary).variations,
     )  # fmt: skip
     try:
         particles = watch_random_actions(env, observer, config.steps, config.seed)

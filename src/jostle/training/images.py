@@ -49,7 +49,11 @@ def new_classifier(experiment: Experiment, encoder: Encoder | None) -> ObjectCla
     assert encoder is not None
     _check_encoder(experiment, encoder)
     if not experiment.object_classifier:
-        return fit_object_classifier(encoder, experiment.cameras, FitObjectsConfig())
+        config = FitObjectsConfig()
+        if experiment.vary:  # a color set may have few colors
+            objects = 1, min(experiment.max_objects, config.objects[1])
+            config = replace(config, objects=objects, vary=experiment.vary)
+        return fit_object_classifier(encoder, experiment.cameras, config)
     path = Path(experiment.object_classifier)
     require(path.is_file(), f"There is no file {path}: name a classifier of objects.")
     return _load(path, encoder)

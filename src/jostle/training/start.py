@@ -18,7 +18,7 @@ from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import Report
 from jostle.training.agent_trainer import AgentTrainer
 from jostle.training.carry import carry_weights, critics_of
-from jostle.training.components import agent_encoder
+from jostle.training.components import agent_encoder, check_episodes
 from jostle.training.curriculum import CurriculumTrainer, Stage, stages_of
 from jostle.training.experiment import Carry, Experiment, differences, read_experiment
 from jostle.training.images import new_classifier, run_classifier, store_classifier
@@ -57,6 +57,7 @@ def start_run(
     _check_start(experiment, weights, carry)
     run = RunDir(folder)
     run.check_new()
+    check_episodes(experiment)
     encoder = None
     if experiment.encoder:
         encoder = agent_encoder(load_encoder(experiment.encoder), experiment)
