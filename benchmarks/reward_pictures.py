@@ -260,7 +260,7 @@ def _views(
 def _goals(watched: Watched, episode: int, title: str) -> list[Frame]:
     """Both views of a goal with the objects that are found."""
     frames = _marked(watched, watched.goal_frames[episode], watched.goal, episode, 0)
-    return [with_title(frame, text) for frame, text in zip(frames, (title, ""), strict=True)]
+    return [with_title(frame, text) for frame, text in zip(frames, (title, " "), strict=True)]
 
 
 def _marked(

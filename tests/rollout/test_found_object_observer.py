@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("torch")
 
 from found_objects import ARM, COLORS, PARTICLES, by_sum, particles
-from jostle.core.entities import OBJECT_ID, POSITION, Entities
+from jostle.core.entities import HEIGHT, OBJECT_ID, POSITION, Entities
 from jostle.core.errors import BadValueError, NotFiniteError
 from jostle.envs.observe import StateReader
 from jostle.rewards.rows import RowReward
@@ -146,6 +146,32 @@ def test_hiding_an_object_or_pushing_it_away_never_raises_the_reward(later):
     after = found.state(observation(later))
     assert REWARD.total(after, goal) <= REWARD.total(before, goal)
     assert REWARD.total(after, goal) >= REWARD.minimum
+
+
+def test_an_object_that_the_arm_cannot_hide_has_fallen_until_it_is_seen_again():
+    found = observer()
+    before, goal = found.state(observation(START)), found.goal(observation(START))
+    rewards, fallen = [REWARD.per_object(before, goal)[0][0]], []
+    for step in range(4):  # a particle that moves, so that no two steps are alike
+        state = found.state(observation([(RED, (0.01 * step, 0.1))]))
+        fallen.append(state.values[0, 0, 1:, FOUND_LAYOUT[HEIGHT]].ravel() < 0)
+        rewards.append(REWARD.per_object(state, goal)[0][0])
+    np.testing.assert_array_equal(fallen, [[0, 0], [0, 0], [0, 1], [0, 1]])
+    by_step = np.array(rewards)[:, 1]
+    assert by_step[1] == by_step[2] == by_step[0]
+    assert REWARD.minimum < by_step[3] == by_step[4] < by_step[0]
+    state = found.state(observation(START))
+    assert (state.values[0, 0, 1:, FOUND_LAYOUT[HEIGHT]] > 0).all()
+    np.testing.assert_allclose(REWARD.per_object(state, goal)[0][0], rewards[0])
+
+
+def test_an_object_near_the_gripper_may_be_hidden_for_long():
+    found = observer()
+    near = [(RED, (0.0, 0.1)), (GREEN, (0.05, 0.06))]  # the gripper is at (0.05, 0.05)
+    found.state(observation(near))
+    for step in range(5):
+        state = found.state(observation([(RED, (0.01 * step, 0.1))]))
+    assert (state.values[0, 0, 1:, FOUND_LAYOUT[HEIGHT]] > 0).all()
 
 
 def test_the_reward_is_zero_at_the_goal_and_least_for_what_was_never_seen():

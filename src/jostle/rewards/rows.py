@@ -10,9 +10,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.core.entities import POSITION, Entities, EntityLayout
+from jostle.core.entities import HEIGHT, POSITION, Entities, EntityLayout
 from jostle.core.errors import NotFiniteError, require
 from jostle.rewards.on_table import Floats, OnTableReward
+
+_FALL = 0.2
+"""Meters that a fall adds to a distance: fallen objects lie about as far beyond the table."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,17 @@ class RowReward(OnTableReward):
         return rewards, present & state.visible[:, 0, 1:]
 
     def distances(self, state: Entities, goal: Entities) -> Floats:
-        """Distance (B, N) of each object to its goal, `farthest` if never seen; 0 for padding."""
+        """Distance (B, N) of each object to its goal; 0 for padding.
+
+        It is `farthest` for objects that were never seen; a fall off the table makes it longer.
+        """
         place = self.layout[POSITION]
         gap = state.values[:, 0, 1:, place] - goal.values[:, 0, :, place]  # (B, N, 2)
         distance = np.sqrt((gap * gap).sum(-1))
         if not np.isfinite(distance).all():
             raise NotFiniteError("Objects found in images are NaN or infinite: check the encoder.")
+        fallen = state.values[:, 0, 1:, self.layout[HEIGHT]][..., 0] < 0
+        distance = distance + np.float32(_FALL) * fallen
         distance = np.where(state.visible[:, 0, 1:], distance, self.farthest)
         capped: Floats = np.minimum(distance, self.farthest) * goal.visible[:, 0]
         return capped.astype(np.float32)

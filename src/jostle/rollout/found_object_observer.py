@@ -30,7 +30,7 @@ from jostle.core.object_classifier import ObjectClassifier
 from jostle.core.profiler import PROFILER
 from jostle.core.protocols import Agent, GoalSpec, Observation
 from jostle.rollout.goal_identities import GoalIdentities
-from jostle.rollout.hidden_objects import nearest, pushed
+from jostle.rollout.hidden_objects import FALLEN_HEIGHT, must_be_gone, nearest, pushed
 from jostle.rollout.object_tracks import ObjectTracker
 from jostle.rollout.pixel_observer import PixelObserver
 from jostle.rollout.policies import AgentPolicy
@@ -59,6 +59,10 @@ class _Followed:
     """Which objects have been seen in the episode, (B, N)."""
     seen: NDArray[np.bool_]
     """Which objects some view shows now, (B, N)."""
+    hidden_for: NDArray[np.int64]
+    """Steps since each object was seen, (B, N)."""
+    fallen: NDArray[np.bool_]
+    """Which objects are taken to have fallen off the table, (B, N)."""
     gripper: NDArray[np.float32]
     """Where the gripper was at the last step, (B, 3); NaN before the first."""
 
@@ -192,14 +196,13 @@ class FoundObjectObserver:
         self._identities.start(found, envs)
         fresh = _Followed(
             particles, Entities(values[:, None], visible[:, None]), rows,
-            np.zeros((*rows.shape, 2), np.float32), np.zeros_like(visible), np.zeros_like(visible),
-            np.full((len(rows), 3), np.nan, np.float32),
+            places=np.zeros((*rows.shape, 2), np.float32), known=np.zeros_like(visible),
+            seen=np.zeros_like(visible), hidden_for=np.zeros_like(rows),
+            fallen=np.zeros_like(visible), gripper=np.full((len(rows), 3), np.nan, np.float32),
         )  # fmt: skip
         if envs is not None and self._followed is not None:  # the others go on
-            fresh.places[~envs] = self._followed.places[~envs]
-            fresh.known[~envs] = self._followed.known[~envs]
-            fresh.seen[~envs] = self._followed.seen[~envs]
-            fresh.gripper[~envs] = self._followed.gripper[~envs]
+            for name in ("places", "known", "seen", "hidden_for", "fallen", "gripper"):
+                getattr(fresh, name)[~envs] = getattr(self._followed, name)[~envs]
         self._followed, self._last = fresh, None
 
     def _follow(self, particles: Entities, gripper: NDArray[np.float32]) -> None:
@@ -229,6 +232,11 @@ class FoundObjectObserver:
         followed.places = np.where(followed.known[..., None], place, 0).astype(np.float32)
         followed.gripper = gripper.copy()
 
+        # The arm hides what is near the gripper; other objects would be seen if they were there
+        followed.hidden_for = np.where(followed.seen, 0, followed.hidden_for + 1)
+        gone = must_be_gone(followed.places, followed.hidden_for, gripper) & followed.known
+        followed.fallen = (followed.fallen | gone) & ~followed.seen
+
     def _hidden(
         self,
         particles: Entities,
@@ -249,7 +257,8 @@ class FoundObjectObserver:
         assert self._followed is not None
         gripper = self._followed.gripper
         objects = self._rows(self._followed.places, self._followed.known)
-        objects[..., self.layout[HEIGHT]] = CUBE_SIDE / 2 * self._followed.known[..., None]
+        height = np.where(self._followed.fallen, FALLEN_HEIGHT, CUBE_SIDE / 2)
+        objects[..., self.layout[HEIGHT]] = (height * self._followed.known)[..., None]
         first = np.zeros((len(gripper), 1, self.layout.width), np.float32)
         first[:, 0, :3], first[:, 0, self.layout[GRIPPER]] = gripper, 1.0
         values = np.concatenate((first, objects), axis=1)

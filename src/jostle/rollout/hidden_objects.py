@@ -1,4 +1,4 @@
-"""Where objects are that no view shows: the gripper pushes them while the arm hides them.
+"""Where objects are that no view shows: pushed by the gripper, or off the table.
 
 Read are the gripper's own position and places of particles that were taken for the arm: one of them
 often shows the arm and the object together. Shapes: B environments, N objects, P particles.
@@ -15,6 +15,13 @@ _NEAR = 0.05
 """Meters within which a particle may show a hidden object."""
 _PATH_POINTS = 8
 """Points of the gripper's path of a step at which it may touch objects."""
+
+FALLEN_HEIGHT = -1.0
+"""Height of objects that have fallen off the table, as in true state, in meters."""
+_HIDDEN_BY_ARM = 0.1
+"""Meters from the gripper within which the arm may hide an object from all views."""
+_HIDDEN_STEPS = 3
+"""Steps after which an object that the arm cannot hide is taken to have fallen."""
 
 Floats = NDArray[np.float32]
 
@@ -39,3 +46,12 @@ def nearest(places: Floats, particles: Floats, candidates: NDArray[np.bool_]) ->
     best = distance.argmin(-1)[..., None]  # (B, N, 1)
     near = np.take_along_axis(distance, best, 2) < _NEAR
     return np.where(near, np.take_along_axis(particles, best, 1), places).astype(np.float32)
+
+
+def must_be_gone(
+    places: Floats, hidden_for: NDArray[np.int64], gripper: Floats
+) -> NDArray[np.bool_]:
+    """Which objects (B, N) would be seen if they were on the table; `gripper` is (B, 3)."""
+    distance = np.linalg.norm(places - gripper[:, None, :2], axis=-1)  # (B, N)
+    gone: NDArray[np.bool_] = (hidden_for >= _HIDDEN_STEPS) & (distance > _HIDDEN_BY_ARM)
+    return gone

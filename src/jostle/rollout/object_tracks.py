@@ -21,7 +21,7 @@ _SAME_PLACE = CUBE_SIDE / 2
 """Meters within which particles of one color are one object."""
 _HALF_HIDDEN = 0.8 * CUBE_SIDE
 """Meters within which something that looks different is a known object, not one beside it."""
-_TWO_PLACES = 0.4 * CUBE_SIDE
+_TWO_PLACES = 0.5 * CUBE_SIDE
 """Meters beyond which two places in one view are two objects."""
 _FEATURE_RATE = 0.2
 """How fast the remembered looks of an object follow the seen ones."""
