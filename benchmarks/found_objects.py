@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from rank_correlation import spearman
 
+from jostle.core.entities import HEIGHT
 from jostle.core.errors import require
 from jostle.encoders.saving import encoder_hash
 from jostle.oracles.catalog import SCRIPTED
@@ -37,7 +38,7 @@ FAR = 0.03
 """Meters beyond which a place is counted as wrong."""
 COLUMNS = (
     "goals found", "seen", "seen while moved", "error when seen, median (95 %)",
-    "mean error when hidden", "farther off than 3 cm",
+    "mean error when hidden", "farther off than 3 cm", "taken for fallen: steps, rightly",
 )  # fmt: skip
 REWARD_COLUMNS = (
     "rank correlation in an episode, median (worst)", "over all", "mean difference",
@@ -83,10 +84,13 @@ def measure(env: Any, found: FoundObjectObserver, steps: int) -> dict[str, float
     places: list[Any] = []
     last_seen: list[Any] = []
     seen: list[Any] = []
+    fallen: list[Any] = []
     goals: list[Any] = []
 
     def judge(step: Step) -> None:
-        state = found.state(step.observation).values[:, 0, 1:, :2]  # (B, N, 2)
+        entities = found.state(step.observation).values[:, 0, 1:]  # (B, N, W)
+        state = entities[..., :2]  # (B, N, 2)
+        fallen.append(entities[..., found.layout[HEIGHT]][..., 0] < 0)
         before = last_seen[-1] if last_seen else state
         truth.append(step.observation["observation"][:, 1:, :3])
         places.append(state)
@@ -114,6 +118,7 @@ def measure(env: Any, found: FoundObjectObserver, steps: int) -> dict[str, float
     moving = np.concatenate((np.zeros_like(moving[:1]), moving)) & valid
     visible = np.stack(seen)
     hidden = ~visible & valid
+    gone, taken = (true[..., 2] < 0) & paired, np.stack(fallen) & paired
     require(bool(moving.any()), "No object was moved: play more steps.")
     return {
         "goals_found": float(paired.mean()),
@@ -126,6 +131,8 @@ def measure(env: Any, found: FoundObjectObserver, steps: int) -> dict[str, float
         "error_hidden_last_seen": float(remembered[hidden].mean()) if hidden.any() else 0.0,
         "far": float((error[valid] > FAR).mean()),
         "far_last_seen": float((remembered[valid] > FAR).mean()),
+        "taken_for_fallen": int(taken.sum()),
+        "taken_rightly": float(gone[taken].mean()) if taken.any() else 1.0,
         **rewards.scores(hidden.any(-1)),
     }
 
@@ -192,7 +199,8 @@ last.
             f"{row['seen_moving']:.3f} | {1000 * row['error_seen_median']:.1f} mm "
             f"({1000 * row['error_seen_95']:.1f} mm) | {1000 * row['error_hidden']:.0f} mm "
             f"({1000 * row['error_hidden_last_seen']:.0f} mm) | {row['far']:.3f} "
-            f"({row['far_last_seen']:.3f}) |\n"
+            f"({row['far_last_seen']:.3f}) | {row['taken_for_fallen']}, "
+            f"{row['taken_rightly']:.3f} |\n"
         )
     text += f"""
 ## Reward and success

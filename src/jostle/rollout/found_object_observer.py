@@ -232,9 +232,9 @@ class FoundObjectObserver:
         followed.places = np.where(followed.known[..., None], place, 0).astype(np.float32)
         followed.gripper = gripper.copy()
 
-        # The arm hides what is near the gripper; other objects would be seen if they were there
+        # What neither the arm nor another object hides would be seen if it were there
         followed.hidden_for = np.where(followed.seen, 0, followed.hidden_for + 1)
-        gone = must_be_gone(followed.places, followed.hidden_for, gripper) & followed.known
+        gone = must_be_gone(followed.places, followed.known, followed.hidden_for, gripper)
         followed.fallen = (followed.fallen | gone) & ~followed.seen
 
     def _hidden(

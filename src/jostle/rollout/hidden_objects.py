@@ -20,8 +20,10 @@ FALLEN_HEIGHT = -1.0
 """Height of objects that have fallen off the table, as in true state, in meters."""
 _HIDDEN_BY_ARM = 0.1
 """Meters from the gripper within which the arm may hide an object from all views."""
+_HIDDEN_BY_OBJECT = 0.08
+"""Meters from another object within which that one may hide it."""
 _HIDDEN_STEPS = 3
-"""Steps after which an object that the arm cannot hide is taken to have fallen."""
+"""Steps after which an object that nothing can hide is taken to have fallen."""
 
 Floats = NDArray[np.float32]
 
@@ -49,9 +51,19 @@ def nearest(places: Floats, particles: Floats, candidates: NDArray[np.bool_]) ->
 
 
 def must_be_gone(
-    places: Floats, hidden_for: NDArray[np.int64], gripper: Floats
+    places: Floats, known: NDArray[np.bool_], hidden_for: NDArray[np.int64], gripper: Floats
 ) -> NDArray[np.bool_]:
-    """Which objects (B, N) would be seen if they were on the table; `gripper` is (B, 3)."""
-    distance = np.linalg.norm(places - gripper[:, None, :2], axis=-1)  # (B, N)
-    gone: NDArray[np.bool_] = (hidden_for >= _HIDDEN_STEPS) & (distance > _HIDDEN_BY_ARM)
+    """Which known objects at `places` (B, N, 2) would be seen if they were on the table.
+
+    Neither the arm, whose gripper is at (B, 3), nor another object is near enough to hide them.
+    """
+    from_arm = np.linalg.norm(places - gripper[:, None, :2], axis=-1)  # (B, N)
+    apart = np.linalg.norm(places[:, :, None] - places[:, None], axis=-1)  # (B, N, N)
+    alone = np.where(known[:, None], apart, np.inf) + np.where(np.eye(places.shape[1]), np.inf, 0)
+    gone: NDArray[np.bool_] = (
+        known
+        & (hidden_for >= _HIDDEN_STEPS)
+        & (from_arm > _HIDDEN_BY_ARM)
+        & (alone.min(-1) > _HIDDEN_BY_OBJECT)
+    )
     return gone
