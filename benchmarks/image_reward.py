@@ -194,11 +194,16 @@ an episode is an object, what is elsewhere after every action is the arm. Segmen
 it here. Rewards are of particles or objects that it keeps, along episodes of the oracle with 30 %
 random actions, on other seeds than the classifier was learned from.
 
-@FINDINGS@
+Achieved: 0.97 in an episode with three cubes. Missed: 0.98 of the objects and 0.98 of the others
+in every scene (0.972 to 0.989, and 0.976 to 0.996), and, by looks alone, 0.95 recall of success
+with three cubes and both numbers with cuboids. Objects are missed while the arm hides half of them.
+With twelve cubes of as many hues the table reward says nothing (median -0.013): neighboring hues
+look alike, and it takes the nearest of them.
 
 Agents that [observe found objects](../concepts/found-objects.md) have a better table reward:
-objects keep their identity while half hidden, are pushed while hidden, and fall
-([its numbers](found-objects.md#reward-and-success))."""
+objects keep their identity while half hidden, are pushed while hidden, and can fall. With three
+cubes, success by images has both 0.95
+([numbers](found-objects.md#reward-and-success))."""
 PICTURES = """
 ## Along an episode
 
@@ -214,9 +219,9 @@ Found by the same command: the largest errors in its episodes. Boxes are objects
 ![Where rewards mislead](../pictures/image-reward/misleading.png)
 
 1. GDAC: the arm moves between the front camera and the cubes. Nothing was moved, the reward falls.
-2. Goals that touch: where two cubes are found as one, the third has no goal.
+2. Found objects, with goals that touch.
 3. The table reward by looks alone, with twelve hues: goals take the nearest cube of similar hue.
-4. Found objects: a hidden cube is not where it was taken to be.
+4. Found objects: a hidden cube is not where it is taken to be.
 """
 
 

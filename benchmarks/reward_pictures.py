@@ -203,7 +203,7 @@ def draw_episode(watched: Watched, out: Path) -> Path:
 
 
 def misleading(watched: dict[str, Watched]) -> Iterator[list[Frame]]:
-    """Rows of pictures: occlusion, merged goals, confused colors, a hidden object misplaced."""
+    """Rows of pictures: occlusion, touching goals, confused colors, a hidden object misplaced."""
     cubes, adjacent, hues = (
         watched[name] for name in ("3 cubes", "adjacent goals", "12 cubes")
     )  # fmt: skip
@@ -217,13 +217,13 @@ def misleading(watched: dict[str, Watched]) -> Iterator[list[Frame]]:
         *_views(cubes, step + 1, episode, "arm moved", cubes.rewards, ("true", "GDAC")),
     ]
 
-    # Merged: fewer objects are found in the goal picture than it has
+    # Touching: the reward of found objects is farthest from the truth
     count = adjacent.goal.visible[:, 0].sum(-1)
-    episode = count.argmin()
+    step, episode = _largest_error(adjacent)
     yield [
         *_goals(adjacent, episode, f"goals found: {count[episode]} of "
                 f"{len(adjacent.true_goals[episode])}"),
-        *_views(adjacent, -1, episode, "last step", adjacent.rewards, ("true", "objects")),
+        *_views(adjacent, step, episode, f"step {step}", adjacent.rewards, ("true", "objects")),
     ]  # fmt: skip
 
     # Confused: objects by looks alone, with as many hues as cubes
@@ -234,13 +234,19 @@ def misleading(watched: dict[str, Watched]) -> Iterator[list[Frame]]:
         *_views(hues, step, episode, f"step {step}", hues.rewards, ("true", "looks")),
     ]
 
-    # Misplaced: the reward of found objects is farthest from the truth
-    difference = np.abs(cubes.rewards["objects"] - cubes.rewards["true"])
-    step, episode = np.unravel_index(difference.argmax(), difference.shape)
+    # Misplaced: the same with cubes apart
+    step, episode = _largest_error(cubes)
     yield [
         *_goals(cubes, episode, "goal"),
         *_views(cubes, step, episode, f"step {step}", cubes.rewards, ("true", "objects")),
     ]
+
+
+def _largest_error(watched: Watched) -> tuple[Any, Any]:
+    """Step and episode with the largest error of the reward of found objects."""
+    difference = np.abs(watched.rewards["objects"] - watched.rewards["true"])
+    step, episode = np.unravel_index(difference.argmax(), difference.shape)
+    return step, episode
 
 
 def _views(
