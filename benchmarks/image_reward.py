@@ -208,15 +208,15 @@ PICTURES = """
 ## Along an episode
 
 The oracle pushes three cubes; frames above, rewards, distances and success by images below.
-`python benchmarks/reward_pictures.py --out docs/pictures/image-reward`
+`python benchmarks/reward_pictures.py --out docs/results/reward-pictures`
 
-![Rewards along an episode](../pictures/image-reward/episode.png)
+![Rewards along an episode](reward-pictures/episode.png)
 
 ## Where rewards mislead
 
 Found by the same command: the largest errors in its episodes. Boxes are objects as they are found.
 
-![Where rewards mislead](../pictures/image-reward/misleading.png)
+![Where rewards mislead](reward-pictures/misleading.png)
 
 1. GDAC: the arm moves between the front camera and the cubes. Nothing was moved, the reward falls.
 2. Found objects, with goals that touch.

@@ -1,6 +1,6 @@
 """Pictures of image rewards: along an episode, and where they mislead.
 
-`python benchmarks/reward_pictures.py --out docs/pictures/image-reward`
+`python benchmarks/reward_pictures.py --out docs/results/reward-pictures`
 """
 
 import argparse
