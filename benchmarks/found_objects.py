@@ -194,13 +194,13 @@ last.
 |---|{"---|" * len(COLUMNS)}
 """
     for row in rows:
+        rightly = f", {row['taken_rightly']:.3f}" if row["taken_for_fallen"] else ""
         text += (
             f"| {row['scene']} | {row['goals_found']:.3f} | {row['seen']:.3f} | "
             f"{row['seen_moving']:.3f} | {1000 * row['error_seen_median']:.1f} mm "
             f"({1000 * row['error_seen_95']:.1f} mm) | {1000 * row['error_hidden']:.0f} mm "
             f"({1000 * row['error_hidden_last_seen']:.0f} mm) | {row['far']:.3f} "
-            f"({row['far_last_seen']:.3f}) | {row['taken_for_fallen']}, "
-            f"{row['taken_rightly']:.3f} |\n"
+            f"({row['far_last_seen']:.3f}) | {row['taken_for_fallen']}{rightly} |\n"
         )
     text += f"""
 ## Reward and success
