@@ -83,8 +83,8 @@ def wait_until(true, seconds=90):
 def test_a_run_goes_on_when_one_of_two_nodes_is_killed(tmp_path, two_nodes):
     address, second = two_nodes
     words = (
-        "train one-cube --method td3 --num-envs 4 --horizon 6 --env-steps 960 --random-episodes 4 "
-        "--eval-every 40 --eval-episodes 2 --save-every 40 --replay-size 2000 --utd-ratio 0.1 "
+        "train one-cube --method td3 --num-envs 4 --horizon 6 --env-steps 4800 --random-episodes 4 "
+        "--eval-every 200 --eval-episodes 2 --save-every 200 --replay-size 2000 --utd-ratio 0.1 "
         f"--threads 1 --workers 2 --ray {address} --out {tmp_path}"
     )
     run, log = RunDir(tmp_path / "one-cube-state-td3-0"), tmp_path / "log.txt"
@@ -100,7 +100,7 @@ def test_a_run_goes_on_when_one_of_two_nodes_is_killed(tmp_path, two_nodes):
     finally:
         training.kill()
     rows = run.rows()
-    assert rows[-1]["env_steps"] == 960
+    assert rows[-1]["env_steps"] == 4800
     assert rows[1]["train_worker_restarts"] == 0
     assert rows[-1]["train_worker_restarts"] >= 1
     assert raylet_of(second) is None
