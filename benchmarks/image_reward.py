@@ -219,7 +219,7 @@ Found by the same command: the largest errors in its episodes. Boxes are objects
 ![Where rewards mislead](reward-pictures/misleading.png)
 
 1. GDAC: the arm moves between the front camera and the cubes. Nothing was moved, the reward falls.
-2. Found objects, with goals that touch.
+2. Found objects: a cube that lies on the floor is taken to be in the table's plane, too far away.
 3. The table reward by looks alone, with twelve hues: goals take the nearest cube of similar hue.
 4. Found objects: a hidden cube is not where it is taken to be.
 """
