@@ -7,9 +7,12 @@ from typing import Any, Literal
 import numpy as np
 
 from experiments import tiny
+from jostle.core.object_classifier import save_classifier
+from jostle.encoders.saving import load_encoder
 from jostle.envs.vector import TabletopVectorEnv
 from jostle.presets.axes import Axes
 from jostle.training.experiment import Experiment
+from jostle.training.fit_objects import FitObjectsConfig, fit_object_classifier
 
 ENCODER = Path(__file__).parents[2] / "src/jostle/zoo/weights/dlp-6cubes.safetensors"
 _TRUE = ("observation", "achieved_goal", "desired_goal")
@@ -60,3 +63,22 @@ def hide_truth(monkeypatch: Any, keep_gripper: bool) -> None:
 
     monkeypatch.setattr(TabletopVectorEnv, "reset", blind_reset)
     monkeypatch.setattr(TabletopVectorEnv, "step", blind_step)
+
+
+def quick_classifier(folder: Path) -> Path:
+    """File of a classifier that is fitted to few random actions."""
+    config = FitObjectsConfig(episodes=20, steps=8)
+    fitted = fit_object_classifier(load_encoder(ENCODER)[0], ("front", "side"), config)
+    save_classifier(folder / "objects.safetensors", fitted, {})
+    return folder / "objects.safetensors"
+
+
+def with_stages(experiment: Experiment) -> Experiment:
+    """One cube first, in a stage that ends early when it is solved."""
+    stages = replace(
+        experiment.curriculum, stage_objects=(1,), stage_env_steps=(18,), stage_success=(0.9,),
+        stage_horizons=(3,), stage_epsilon=(0.3,), stage_sigma=(0.2,), stage_reach_prob=(0.5,),
+        random_episodes_first=2,
+    )  # fmt: skip
+    training = replace(experiment.training, curriculum=True, eval_every=2, save_every=1)
+    return replace(experiment, curriculum=stages, training=training)

@@ -8,14 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from images import ENCODER, hide_truth  # noqa: E402
+from images import ENCODER, hide_truth, quick_classifier, with_stages  # noqa: E402
 
 from experiments import assert_same_tensors, metric_rows, quiet, stop_at, tiny  # noqa: E402
 from jostle.api.agent import load_agent  # noqa: E402
 from jostle.core.checkpoint import load  # noqa: E402
 from jostle.core.errors import BadValueError, ExportError, JostleError  # noqa: E402
-from jostle.core.object_classifier import save_classifier  # noqa: E402
-from jostle.encoders.saving import load_encoder  # noqa: E402
 from jostle.presets.axes import Axes  # noqa: E402
 from jostle.presets.experiments import make_experiment  # noqa: E402
 from jostle.presets.words import parse_words  # noqa: E402
@@ -23,7 +21,6 @@ from jostle.runs.run_dir import RunDir  # noqa: E402
 from jostle.tasks.task import Task  # noqa: E402
 from jostle.training import images as training_images  # noqa: E402
 from jostle.training.components import make_env, make_policy  # noqa: E402
-from jostle.training.fit_objects import FitObjectsConfig, fit_object_classifier  # noqa: E402
 from jostle.training.start import resume_run, start_run  # noqa: E402
 from jostle.zoo.commands import train_command  # noqa: E402
 
@@ -33,11 +30,7 @@ AXES = Axes(obs="objects", encoder=str(ENCODER))
 @pytest.fixture(scope="module")
 def classifier(tmp_path_factory):
     """A classifier fitted to few random actions."""
-    path = tmp_path_factory.mktemp("classifier") / "objects.safetensors"
-    config = FitObjectsConfig(episodes=20, steps=8)
-    fitted = fit_object_classifier(load_encoder(ENCODER)[0], ("front", "side"), config)
-    save_classifier(path, fitted, {})
-    return path
+    return quick_classifier(tmp_path_factory.mktemp("classifier"))
 
 
 @pytest.fixture(autouse=True)
@@ -54,17 +47,6 @@ def short(classifier, task="one-cube", **training):
     }  # fmt: skip
     experiment = tiny(task, AXES, **{**settings, **training})
     return replace(experiment, object_classifier=str(classifier))
-
-
-def with_stages(experiment):
-    """One cube first, in a stage that ends early when it is solved."""
-    stages = replace(
-        experiment.curriculum, stage_objects=(1,), stage_env_steps=(18,), stage_success=(0.9,),
-        stage_horizons=(3,), stage_epsilon=(0.3,), stage_sigma=(0.2,), stage_reach_prob=(0.5,),
-        random_episodes_first=2,
-    )  # fmt: skip
-    training = replace(experiment.training, curriculum=True, eval_every=2, save_every=1)
-    return replace(experiment, curriculum=stages, training=training)
 
 
 def test_nothing_true_is_read_from_the_first_episode_to_the_choice_of_weights(

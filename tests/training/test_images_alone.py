@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from images import ENCODER, by_images, hide_truth  # noqa: E402
+from images import ENCODER, by_images, hide_truth, quick_classifier, with_stages  # noqa: E402
 
 from experiments import (  # noqa: E402
     assert_same_tensors,
@@ -19,7 +19,7 @@ from experiments import (  # noqa: E402
 )
 from jostle.core.checkpoint import CheckpointError, load  # noqa: E402
 from jostle.core.errors import BadValueError, NotFiniteError  # noqa: E402
-from jostle.core.object_classifier import load_classifier, save_classifier  # noqa: E402
+from jostle.core.object_classifier import load_classifier  # noqa: E402
 from jostle.encoders.saving import load_encoder, save_encoder  # noqa: E402
 from jostle.presets.words import parse_words  # noqa: E402
 from jostle.runs.run_dir import RunDir  # noqa: E402
@@ -32,28 +32,13 @@ from jostle.training.start import resume_run, start_run  # noqa: E402
 @pytest.fixture(scope="module")
 def classifier(tmp_path_factory):
     """A classifier fitted to few random actions."""
-    path = tmp_path_factory.mktemp("classifier") / "objects.safetensors"
-    config = FitObjectsConfig(episodes=20, steps=8)
-    fitted = fit_object_classifier(load_encoder(ENCODER)[0], ("front", "side"), config)
-    save_classifier(path, fitted, {})
-    return path
+    return quick_classifier(tmp_path_factory.mktemp("classifier"))
 
 
 @pytest.fixture(autouse=True)
 def evaluations_are_short(monkeypatch):
     """Four steps instead of fifty per object."""
     monkeypatch.setattr(Task, "evaluation_steps", lambda self, count: 4)
-
-
-def with_stages(experiment):
-    """One cube first, in a stage that ends early when it is solved."""
-    stages = replace(
-        experiment.curriculum, stage_objects=(1,), stage_env_steps=(18,), stage_success=(0.9,),
-        stage_horizons=(3,), stage_epsilon=(0.3,), stage_sigma=(0.2,), stage_reach_prob=(0.5,),
-        random_episodes_first=2,
-    )  # fmt: skip
-    training = replace(experiment.training, curriculum=True, eval_every=2, save_every=1)
-    return replace(experiment, curriculum=stages, training=training)
 
 
 @pytest.mark.parametrize(
