@@ -13,7 +13,7 @@ Precision = Literal["full", "tf32", "bf16"]
 Compile = Literal["off", "default", "cuda-graphs"]
 _ALIGNMENT = 16
 """Bytes that each tensor of a packed batch starts at a multiple of."""
-_CPU_SCENES = 8
+_CPU_SCENES = 4
 """Scenes that are encoded at once on a CPU: larger batches fall out of its caches."""
 _MAX_SCENES = 1024
 """Scenes that are encoded at once on any other device, at most."""

@@ -39,7 +39,7 @@ class ConvBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (N, inputs, h, w) to (N, outputs, h', w')."""
-        x = F.relu(self.norm(self.conv(x)))
+        x = F.relu(self.norm(self.conv(x)), inplace=True)
         if self._upsample:
             x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
         return x

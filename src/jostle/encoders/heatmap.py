@@ -47,9 +47,9 @@ class HeatmapPrior(nn.Module):
 
     def forward(self, images: Tensor) -> Proposals:
         """Propose positions (N, K, 2), the highest first, and give the map (N, h, w) in logits."""
-        x = F.relu(self.stem(images - 0.5))
+        x = F.relu(self.stem(images - 0.5), inplace=True)
         for layer in self.dilated_convs:
-            x = x + F.relu(layer(x))
+            x = F.relu(layer(x), inplace=True) + x
         heatmap = self.heatmap(x)[:, 0]  # (N, h, w)
         positions = local_maxima(heatmap.detach(), self._num_proposals, self._image_size)
         return Proposals(positions, heatmap)
