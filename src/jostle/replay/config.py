@@ -26,12 +26,17 @@ class HindsightConfig:
     as in true goals: a fallen object is in no image."""
     n_step: int = 1
     """Steps of reward before bootstrapping from the critics."""
+    interaction_fraction: float = 0.0
+    """Fraction of samples drawn from the steps at which an object was moved by more than a
+    centimeter; the others are drawn from all steps."""
     min_goal_separation: float = 0.035
     """Per-object goals closer to each other than this are rejected, in meters."""
 
     def __post_init__(self) -> None:
         """Refuse fractions outside [0, 1]."""
-        require(0 <= self.her_ratio <= 1, f"her_ratio lies in [0, 1], not {self.her_ratio}.")
+        for name in ("her_ratio", "interaction_fraction"):
+            value = getattr(self, name)
+            require(0 <= value <= 1, f"{name} lies in [0, 1], not {value}.")
         require(
             self.goal_render_every >= 0,
             f"goal_render_every must not be negative, not {self.goal_render_every}.",

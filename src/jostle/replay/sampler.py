@@ -26,6 +26,7 @@ from jostle.replay.hindsight import (
     last_step_on_table,
     per_object,
 )
+from jostle.replay.interaction import InteractionSampler
 from jostle.replay.transition_rewards import Goals, RewardSpec, TransitionRewards
 
 Rows = slice | Index
@@ -52,20 +53,23 @@ class HindsightSampler:
         self._buffer, self._goal_spec, self._critic_goal_spec = buffer, goal_spec, critic_goal_spec
         self._config, self.rng = config, rng
         self._rewards = TransitionRewards(reward_spec, config.n_step)
+        self._interactions = InteractionSampler(config.interaction_fraction, goal_spec, rng)
 
     def sample(self, batch_size: int) -> Batch:
         """Draw transitions, about the first `her_ratio` of them with hindsight goals."""
         episodes = self._buffer.view()
 
-        # Transitions
+        # Transitions, some of which moved an object
         episode = self.rng.integers(0, len(episodes), batch_size)
         step = self.rng.integers(0, episodes.steps, batch_size)
+        chosen = self._interactions.redraw(episodes, episode, step)
 
         # Relabeled ones begin before the last step that may become a goal
         last = self._last_goal_step(episodes, episode[: int(self._config.her_ratio * batch_size)])
         rows: Rows = slice(len(last)) if last.all() else np.flatnonzero(last)
         last = last[rows]
-        step[rows] = (self.rng.random(len(last)) * last).astype(np.int64)
+        drawn = (self.rng.random(len(last)) * last).astype(np.int64)
+        step[rows] = np.where(chosen[rows] & (step[rows] < last), step[rows], drawn)
 
         # Goals: the episode's own, and hindsight
         goals = Goals(

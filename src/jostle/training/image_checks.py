@@ -43,6 +43,11 @@ def check_images(experiment: "Experiment") -> None:
     _check_task(experiment, what)
     if by_reward:
         _check_reward(experiment, what)
+        require(
+            experiment.entities == "objects" or experiment.hindsight.interaction_fraction == 0,
+            f"{what} does not say which objects were moved. Train without --interaction-fraction, "
+            "or with --obs objects.",
+        )
 
 
 def _check_subgoals(experiment: "Experiment") -> None:
