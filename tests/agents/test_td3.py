@@ -11,7 +11,8 @@ torch = pytest.importorskip("torch")
 from batches import make_agent, random_batch  # noqa: E402
 
 from jostle.agents.config import TD3Config  # noqa: E402
-from jostle.agents.td3 import TD3Agent, td_target  # noqa: E402
+from jostle.agents.td3 import TD3Agent  # noqa: E402
+from jostle.agents.values import td_target  # noqa: E402
 from jostle.agents.weights import net_tensors  # noqa: E402
 from jostle.core.errors import BadValueError, NotFiniteError  # noqa: E402
 from jostle.nets.config import FAST_NET, MLP_NET, PAPER_NET  # noqa: E402

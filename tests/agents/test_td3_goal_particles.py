@@ -9,7 +9,8 @@ torch = pytest.importorskip("torch")
 
 from jostle.agents.config import TD3Config  # noqa: E402
 from jostle.agents.networks import ObservationSpec  # noqa: E402
-from jostle.agents.td3 import TD3Agent, mean_over_objects  # noqa: E402
+from jostle.agents.td3 import TD3Agent  # noqa: E402
+from jostle.agents.values import mean_over_objects  # noqa: E402
 from jostle.core.entities import (  # noqa: E402
     FEATURES,
     POSITION,

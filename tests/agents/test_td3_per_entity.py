@@ -8,7 +8,8 @@ torch = pytest.importorskip("torch")
 
 from jostle.agents.config import TD3Config  # noqa: E402
 from jostle.agents.networks import ObservationSpec  # noqa: E402
-from jostle.agents.td3 import TD3Agent, mean_over_objects, td_target  # noqa: E402
+from jostle.agents.td3 import TD3Agent  # noqa: E402
+from jostle.agents.values import mean_over_objects, td_target  # noqa: E402
 from jostle.core.entities import OBJECT_ID, POSITION, Entities, EntityLayout  # noqa: E402
 from jostle.nets.config import FAST_NET  # noqa: E402
 from jostle.replay.batch import Batch, GoalTransition, Potential  # noqa: E402

@@ -16,6 +16,7 @@ from jostle.core.errors import BadValueError
 from jostle.core.object_classifier import ObjectClassifier
 from jostle.core.protocols import Encoder
 from jostle.nets.config import NetConfig
+from jostle.replay.batch import Batch
 from jostle.replay.episodes import Episodes
 
 CPU = torch.device("cpu")
@@ -69,6 +70,11 @@ class BaseAgent:
 
     def end_iteration(self) -> None:
         """Do what is due after the updates of an iteration."""
+
+    def diagnose(self, batch: Batch) -> dict[str, Tensor]:
+        """Numbers about the networks on some batch, logged once per iteration."""
+        del batch
+        return {}
 
     def acting_networks(self) -> tuple[nn.Module, nn.Module]:
         """What acts, for exports: a normalizer of entities, and an actor of state and goal."""

@@ -15,6 +15,11 @@ class BCAgent(TD3Agent):
         self.step_actor(loss)
         return {"bc_loss": loss.detach(), "action_abs": action.detach().abs().mean()}
 
+    def diagnose(self, batch: Batch) -> dict[str, Tensor]:
+        """Nothing: its critics never learn."""
+        del batch
+        return {}
+
     def learning_tensors(self) -> dict[str, Tensor]:
         """Nothing: critics that never learned are of no use to another training."""
         return {}

@@ -13,7 +13,8 @@ from torch.nn import functional as F
 from jostle.agents.base import CPU, PixelSensor, make_adam, move
 from jostle.agents.config import IQLConfig, TD3Config
 from jostle.agents.networks import ObservationSpec, make_value
-from jostle.agents.td3 import TD3Agent, mean_over_objects, td_target
+from jostle.agents.td3 import TD3Agent
+from jostle.agents.values import mean_over_objects, td_target
 from jostle.core.checkpoint import load_into, optimizer_state, optimizer_tensors
 from jostle.nets.config import NetConfig
 from jostle.replay.batch import Batch, GoalTransition

@@ -15,13 +15,18 @@ from jostle.agents import weights
 from jostle.agents.base import CPU, BaseAgent, PixelSensor, make_adam, move
 from jostle.agents.config import TD3Config
 from jostle.agents.networks import ObservationSpec, make_actor, make_critics, make_normalizer
+from jostle.agents.values import mean_over_objects, td_target
 from jostle.core.devices import compile_modules, set_matmul_precision
 from jostle.core.entities import Entities
 from jostle.core.errors import BadValueError, NotFiniteError
+from jostle.nets.attention_entropy import attention_entropy
 from jostle.nets.config import NetConfig
 from jostle.nets.eit import EITActor
 from jostle.replay.batch import Batch, GoalTransition
 from jostle.replay.episodes import Episodes, Trajectory
+
+_DIAGNOSED = 64
+"""Transitions of a batch on which the networks are diagnosed."""
 
 
 class TD3Agent(BaseAgent):
@@ -207,6 +212,15 @@ class TD3Agent(BaseAgent):
         if self.config.target_update == "iteration":
             self._update_targets()
 
+    def diagnose(self, batch: Batch) -> dict[str, Tensor]:
+        """How sharp the critics' attention is, if they have any, on the batch's first sets."""
+        first = batch.to(self.device).head(_DIAGNOSED)
+        obs = self._normalized(first)[1]
+        entropy = attention_entropy(
+            self.critics, lambda: self.critics(obs.state, obs.goal, first.action)
+        )
+        return {} if entropy is None else {"critic_attention_entropy": entropy}
+
     def acting_tensors(self) -> dict[str, Tensor]:
         """The actor that acts, and the normalizer."""
         actor = self.acting_networks()[1].state_dict()
@@ -262,30 +276,6 @@ class TD3Agent(BaseAgent):
         for nets in pairs:
             old, new = (tuple(net.parameters()) for net in nets)
             torch._foreach_lerp_(old, new, self.config.tau)
-
-
-def td_target(batch: Batch, next_q: Tensor, q_min: float) -> Tensor:
-    """Regression targets of the critics from the values of the next states, (B,) or (B, N).
-
-    With a potential baseline both are gains over the potential: the value is their sum.
-    """
-    discount = batch.discount if next_q.dim() == 1 else batch.discount[:, None]
-    if batch.potential is None:
-        return (batch.reward + discount * next_q).clamp(q_min, 0)
-    value = batch.reward + discount * (batch.potential.next + next_q)
-    return value.clamp(q_min, 0) - batch.potential.now
-
-
-def mean_over_objects(values: Tensor, present: Tensor | None) -> Tensor:
-    """The value of a set: the mean (..., B) over its objects (..., B, N) that are present.
-
-    `present` may also be weights that add up to the number of objects, as those of goal particles;
-    a set without any has the value 0. Without it, values are of whole sets and stay as they are.
-    """
-    if present is None:
-        return values
-    weight = present.to(values.dtype)
-    return (values * weight).sum(-1) / weight.sum(-1).clamp(min=1)
 
 
 def _flat_states(trajectory: Trajectory) -> Entities:

@@ -39,6 +39,9 @@ AGENT_KEYS = {
     "q_mean": "mean value of the batch's actions; with a potential baseline, mean gain",
     "actor_loss": "minus the mean value of the actor's actions, plus penalties and imitation terms",
     "action_abs": "mean absolute component of the actor's actions; near 1 the actor is saturated",
+    "critic_attention_entropy": "mean entropy of the critics' attention, over layers, heads and "
+    "queries, as a fraction of that of attention to all visible entities alike, on 64 samples; "
+    "near 0 the attention has collapsed onto single entities",
     "imitation_error": "mean length of student's minus teacher's action while collecting (dagger)",
     "imitation_loss": "mean smoothed length of that difference on the batches (dagger)",
     "aux_loss": "loss of the auxiliary predictions, such as headings (dagger)",

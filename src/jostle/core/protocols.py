@@ -84,6 +84,10 @@ class Agent(Stateful, Protocol):
         """Do what is due after the updates of an iteration."""
         ...
 
+    def diagnose(self, batch: Any) -> "dict[str, Tensor]":
+        """Numbers about the networks on some batch, logged once per iteration."""
+        ...
+
     def acting_tensors(self) -> "dict[str, Tensor]":
         """Weights that are needed to act."""
         ...

@@ -61,6 +61,10 @@ class Batch(NamedTuple):
         moved = iter(move_tensors(tensors, device))
         return self._map(lambda tensor: next(moved))
 
+    def head(self, count: int) -> "Batch":
+        """The first transitions."""
+        return self._map(lambda tensor: tensor[:count])
+
     def _map(self, function: Callable[[Tensor], Any]) -> "Batch":
         """Apply a function to all tensors in a fixed order; a shared observation is met once."""
 

@@ -19,7 +19,7 @@ from jostle.training.offline_agents import make_bc_agent, make_iql_agent
 MakeTrainer = Callable[[Experiment, Components, RunDir, Report], AgentTrainer]
 _AGENT_PARTS = (
     "act", "update", "state_dict", "load_state_dict", "updates", "net", "spec", "sensor", "device",
-    "eval_noise_std", "observe", "set_lr_scale", "end_iteration", "acting_tensors",
+    "eval_noise_std", "observe", "set_lr_scale", "end_iteration", "diagnose", "acting_tensors",
     "learning_tensors", "load_weights", "attention",
 )  # fmt: skip
 """What `jostle.core.protocols.Agent` lists."""
