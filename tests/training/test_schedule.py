@@ -5,7 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from experiments import DAGGER, quiet, tiny  # noqa: E402
+from experiments import DAGGER, TD3, quiet, tiny  # noqa: E402
+from jostle.core.errors import BadValueError  # noqa: E402
 from jostle.training.start import start_run  # noqa: E402
 
 
@@ -31,6 +32,25 @@ def test_a_fraction_of_training_episodes_may_have_fewer_objects(tmp_path):
         trainer.iterate()
     assert set(numbers_of_objects(trainer).tolist()) == {1, 2}
     assert trainer.evaluate()["success"] >= 0  # evaluations have all objects
+
+
+@pytest.mark.parametrize("axes", [TD3, DAGGER], ids=("td3", "dagger"))
+def test_learning_starts_after_so_many_environment_steps(axes, tmp_path):
+    experiment = tiny("one-cube", axes, horizon=10, random_episodes=0, learning_starts=80)
+    trainer = start_run(experiment, tmp_path / "run", quiet)  # 40 steps per iteration
+    updates = []
+    for _ in range(4):
+        trainer.iterate()
+        updates.append(trainer.components.agent.updates)
+    assert updates[:2] == [0, 0]
+    assert 0 < updates[2] < updates[3]
+
+
+def test_learning_that_would_never_start_is_refused(tmp_path):
+    experiment = tiny("one-cube", learning_starts=720)  # as many as there are in all
+    with pytest.raises(BadValueError, match="--learning-starts 720 is not below --env-steps 720"):
+        start_run(experiment, tmp_path / "run", quiet)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_training_ends_when_it_is_solved(tmp_path):

@@ -95,6 +95,12 @@ class AgentTrainer(Trainer):
         """Episodes that are collected before the first update."""
         return 0
 
+    @property
+    def collected_enough(self) -> bool:
+        """Whether there are enough episodes to learn from."""
+        enough = self.counters["env_steps"] > self.experiment.training.learning_starts
+        return enough and self.counters["episodes"] > self.warmup_episodes
+
     def check_budget(self) -> None:
         """Refuse trainings that would end without a single update."""
         training, steps = self.experiment.training, self.components.collector.steps
@@ -110,6 +116,11 @@ class AgentTrainer(Trainer):
             f"No update would happen: learning starts after {self.warmup_episodes} random episodes "
             f"({warmup} environment steps), but --env-steps {training.env_steps} ends the training "
             f"by then. Give more than {warmup} --env-steps, or fewer --random-episodes.",
+        )
+        require(
+            training.env_steps > training.learning_starts,
+            f"No update would happen: --learning-starts {training.learning_starts} is not below "
+            f"--env-steps {training.env_steps}.",
         )
 
     def check_checkpoint(self, meta: dict[str, Any]) -> None:
@@ -157,6 +168,8 @@ class AgentTrainer(Trainer):
                 batch = sampler.sample(self.experiment.td3.batch_size)
             with PROFILER("updating"):
                 logs.append(agent.update(batch))
+        with PROFILER("updating"):
+            logs.append(agent.diagnose(batch))
         agent.end_iteration()
         keys = sorted({key for log in logs for key in log})
         means = {

@@ -102,7 +102,8 @@ class DaggerTrainer(AgentTrainer):
         self._metrics["imitation_error"] = float(np.mean(self._errors))
 
         # Fit
-        self._metrics |= self._fit(self.num_updates())
+        if self.collected_enough:
+            self._metrics |= self._fit(self.num_updates())
 
     def _act(
         self, observation: Observation, state: Entities, goal: Entities

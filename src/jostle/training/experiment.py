@@ -46,6 +46,10 @@ class TrainingConfig:
     """Steps of a training episode; the task's own by default."""
     random_episodes: int = 64
     """Episodes of random actions before learning starts."""
+    learning_starts: int = 0
+    """Environment steps that are collected before the first update, after the random episodes with
+    the actor and its exploration: a training that carries networks starts with an empty replay
+    buffer, and would unlearn on the first few episodes."""
     utd_ratio: float = 0.5
     """Updates per environment step (update-to-data ratio)."""
     lr_warmup_updates: int = 0
@@ -91,7 +95,7 @@ class TrainingConfig:
             "num_envs", "env_steps", "replay_size", "eval_every", "eval_episodes", "save_every",
         ):  # fmt: skip
             check_int(name, getattr(self, name), 1)
-        for name in ("random_episodes", "lr_warmup_updates", "threads"):
+        for name in ("random_episodes", "learning_starts", "lr_warmup_updates", "threads"):
             check_int(name, getattr(self, name), 0)
         if self.horizon is not None:
             check_int("horizon", self.horizon, 1)

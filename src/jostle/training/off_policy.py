@@ -41,7 +41,7 @@ class OffPolicyTrainer(AgentTrainer):
         episodes, infos = self._source.collect(self.counters["episodes"])
         self.store(episodes)
         self._metrics = {f"train_{name}": value for name, value in infos.items()}
-        if self.counters["episodes"] > self.warmup_episodes:
+        if self.collected_enough:
             self._metrics |= self.learn(self.num_updates())
 
 
