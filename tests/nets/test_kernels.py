@@ -16,6 +16,7 @@ from jostle.nets.eit import EITActor, EITCritic  # noqa: E402
 from jostle.nets.kernels import attention, small_attention, use_kernels  # noqa: E402
 from jostle.nets.layers import MLP, LayerNorm  # noqa: E402
 from jostle.nets.mlp import MLPActor, MLPCritic  # noqa: E402
+from jostle.nets.relative_positions import RelativePositions, rel_pos_dim  # noqa: E402
 from jostle.nets.smorl import SmorlActor, SmorlCritic  # noqa: E402
 from jostle.nets.token_set import TokenSet  # noqa: E402
 
@@ -88,6 +89,30 @@ def test_small_attention_is_attention_by_matrix_products(ensemble, itself, hidde
     with use_kernels(False):
         plain = with_grads(net, net(query, context, visible)[0], inputs)
     assert_same(small, plain)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("hidden", [True, False])
+def test_small_attention_with_relative_positions_is_exact(hidden, masked):
+    torch.manual_seed(0)
+    net = Attention(16, 4, 2, rel_pos_dim(3)).double()
+    query = torch.randn(2, 6, 3, 16, dtype=torch.float64, requires_grad=True)
+    context = torch.randn(2, 6, 5, 16, dtype=torch.float64, requires_grad=True)
+    places = [torch.randn(6, size, 2, dtype=torch.float64, requires_grad=True) for size in (3, 5)]
+    visible = torch.ones(6, 5, dtype=torch.bool)
+    if hidden:
+        visible[::2, 1:] = False
+    mask = (torch.rand(6, 3, 5) < 0.7).double() if masked else None
+
+    def outputs():
+        relative = (RelativePositions.between(*places, 3, mask),)
+        return with_grads(net, net(query, context, visible, relative)[0], [query, context, *places])
+
+    small = outputs()
+    with use_kernels(False):
+        plain = outputs()
+    for a, b in zip(small, plain, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
 
 
 def test_small_attention_computes_no_gradients_of_frozen_weights():

@@ -97,15 +97,30 @@ class RelativePositions:
         """The difference, its sines and its cosines for every pair, (B, Q, S, F)."""
         query = FourierPositions(*(part.unsqueeze(2) for part in self.query))  # (B, Q, 1, ...)
         context = FourierPositions(*(part.unsqueeze(1) for part in self.context))  # (B, 1, S, ...)
-        features = torch.cat(
-            (
-                context.xy - query.xy,
-                context.sine * query.cosine - context.cosine * query.sine,
-                context.cosine * query.cosine + context.sine * query.sine,
-            ),
-            dim=-1,
-        )
+        features = torch.cat(_differences(query, context), dim=-1)
         return features if self.mask is None else features * self.mask[..., None]
+
+    @cached_property
+    def features_first(self) -> Tensor:
+        """The same with features as the first axis and samples as the last, (F, Q, S, B)."""
+        query, context = (
+            FourierPositions(*(part.permute(2, 1, 0).unsqueeze(axis) for part in parts))
+            for parts, axis in ((self.query, 2), (self.context, 1))
+        )  # (..., Q, 1, B), (..., 1, S, B)
+        features = torch.cat(_differences(query, context), dim=0)
+        if self.mask is None:
+            return features
+        mask = self.mask if self.mask.dim() == 3 else self.mask[None]
+        return features * mask.permute(1, 2, 0)
+
+
+def _differences(query: FourierPositions, context: FourierPositions) -> tuple[Tensor, ...]:
+    """The difference of positions, its sines and its cosines."""
+    return (
+        context.xy - query.xy,
+        context.sine * query.cosine - context.cosine * query.sine,
+        context.cosine * query.cosine + context.sine * query.sine,
+    )
 
 
 Relative = tuple[RelativePositions, ...]
@@ -118,6 +133,13 @@ def pair_features(relative: Relative) -> Tensor:
     if len(relative) == 1:
         return relative[0].features
     return torch.cat([kind.features for kind in relative], dim=-1)
+
+
+def pair_features_first(relative: Relative) -> Tensor:
+    """The same with features as the first axis and samples as the last, (F, Q, S, B)."""
+    if len(relative) == 1:
+        return relative[0].features_first
+    return torch.cat([kind.features_first for kind in relative])
 
 
 class RelPosProjection(nn.Module):
