@@ -53,6 +53,12 @@ def test_sets_of_equal_size_are_one_bucket():
     assert len(buckets(TokenSet.of(sets(1.0, 300)))) == 1
 
 
+def test_sets_of_nearly_equal_size_are_one_bucket():
+    entities = sets(1.0, 300)
+    entities.visible[7, 0, 3] = False
+    assert len(buckets(TokenSet.of(entities))) == 1
+
+
 @pytest.mark.parametrize(
     "net",
     [FAST_NET, PAPER_NET, replace(FAST_NET, table_xy=True)],

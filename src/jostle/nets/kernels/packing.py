@@ -13,6 +13,8 @@ from jostle.nets.token_set import TokenSet
 
 _BUCKET = 64
 """Least sets per bucket: smaller buckets cost more in calls than they save in width."""
+_CALLS = 128
+"""Entities that cost as much as the calls of one more bucket."""
 
 Network = Callable[[TokenSet, TokenSet, Tensor | None, Tensor | None], Tensor]
 """Outputs (C, B, ...) for states, goals, action tokens (C, B, 1, E), their positions (B, 1, 2)."""
@@ -44,10 +46,12 @@ def in_buckets(
 def buckets(tokens: TokenSet) -> list[Tensor]:
     """Split a batch into indices of sets of similar size; one bucket if more would save nothing."""
     sizes = tokens.visible.sum(1)
-    batch = len(sizes)
-    if batch < 2 * _BUCKET or int(sizes.min()) == int(sizes.max()):
+    batch, largest = len(sizes), int(sizes.max())
+    parts = list(sizes.argsort(stable=True).chunk(max(batch // _BUCKET, 1)))
+    saved = sum(len(sets) * (largest - int(sizes[sets[-1]])) for sets in parts)
+    if saved <= _CALLS * (len(parts) - 1):
         return [torch.arange(batch, device=sizes.device)]
-    return list(sizes.argsort(stable=True).chunk(batch // _BUCKET))
+    return parts
 
 
 def packed(tokens: TokenSet) -> TokenSet:
