@@ -26,7 +26,7 @@ FILMS = {
         size=368, format="gif",
     ),
     "three-cubes-objects": VideoConfig(
-        task="ThreeCubes", agent=("three-cubes-objects",), overlay="particles", seed=7, steps=60,
+        task="ThreeCubes", agent=("three-cubes-objects",), overlay="particles", seed=2, steps=60,
         size=320, format="gif",
     ),
 }  # fmt: skip
