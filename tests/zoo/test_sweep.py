@@ -82,6 +82,18 @@ def test_a_sweep_has_all_settings_with_all_seeds(tmp_path):
     assert unfinished(jobs) == jobs
 
 
+def test_variants_change_one_thing_at_a_time(tmp_path):
+    study = write(
+        tmp_path / "study.toml",
+        f'train = "{TINY_WORDS}"\nseeds = [0, 1]\n'
+        '[variants]\ndefault = ""\npooled = "--values pooled"\nslow = "--lr 0.001 --tau 0.001"\n',
+    )
+    jobs = read_sweep(study).jobs(tmp_path)
+    assert [each.folder.parent.name for each in jobs[::2]] == ["default", "pooled", "slow"]
+    assert len(jobs) == 6
+    assert "--values pooled" in " ".join(jobs[2].start)
+
+
 def test_wrong_studies_are_refused_by_one_sentence(tmp_path):
     for text, message in (
         ("x = 1", "no 'train'"),
@@ -90,6 +102,8 @@ def test_wrong_studies_are_refused_by_one_sentence(tmp_path):
         (f'train = "{TINY_WORDS}"\nseeds = []', "at least one seed"),
         (f'train = "{TINY_WORDS}"\n[settings]\nno-such-flag = [1]', "flags are wrong"),
         (f'train = "{TINY_WORDS}"\n[settings]\nlr = 1', "list of values"),
+        (f'train = "{TINY_WORDS}"\n[variants]\npooled = 1', "words of 'jostle train'"),
+        (f'train = "{TINY_WORDS}"\n[variants]\npooled = "--valeus pooled"', "flags are wrong"),
         (f'train = "{TINY_WORDS}"\n[asha]\ngrace = 0', "at least 1"),
     ):
         with pytest.raises(BadValueError, match=message):

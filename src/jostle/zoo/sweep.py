@@ -43,6 +43,8 @@ class Sweep:
     """Seeds of each setting."""
     settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Values to try, by flag without dashes: all combinations."""
+    variants: Mapping[str, str] = field(default_factory=dict)
+    """Further words behind `jostle train` to try, by name: one change at a time."""
     asha: AshaConfig | None = None
     """Whether and how trials are stopped early."""
 
@@ -54,30 +56,31 @@ class Sweep:
                 isinstance(values, list | tuple) and len(values) > 0,
                 f"The setting {flag} must be a list of values, not {values!r}.",
             )
+        for name, words in self.variants.items():
+            require(
+                isinstance(words, str),
+                f"The variant {name} must be words of 'jostle train', not {words!r}.",
+            )
 
-    def combinations(self) -> list[dict[str, Any]]:
-        """All settings."""
-        values = itertools.product(*self.settings.values())
-        return [dict(zip(self.settings, combination, strict=True)) for combination in values]
+    def trials(self) -> dict[str, list[str]]:
+        """Words behind `jostle train` by the folder of each setting, and of each variant of it."""
+        trials = {}
+        for values in itertools.product(*self.settings.values()):
+            setting = dict(zip(self.settings, values, strict=True))
+            words = [word for item in setting.items() for word in flag_words(*item)]
+            for name, more in (self.variants or {"": ""}).items():
+                folder = label([*map(_text, setting.items()), *([name] if name else [])])
+                trials[folder] = [*self.train.split(), *words, *more.split()]
+        return trials
 
     def jobs(self, out: Path) -> list[Job]:
-        """One job per setting and seed; every setting has a folder of its own."""
-        jobs = []
-        for setting in self.combinations():
-            words = self.train.split()
-            for flag, value in setting.items():
-                words += flag_words(flag, value)
-            folder = out / label(setting) if setting else out
-            jobs += seed_jobs(words, self.seeds, folder)
-        return jobs
+        """One job per trial and seed; every trial has a folder of its own."""
+        trials = self.trials().items()
+        return [job for name, words in trials for job in seed_jobs(words, self.seeds, out / name)]
 
     def env_steps(self) -> int:
         """Environment steps of the longest trial."""
-        first = self.train.split()
-        configs = [
-            parse(first + [word for item in setting.items() for word in flag_words(*item)])
-            for setting in self.combinations()
-        ]
+        configs = [parse(words) for words in self.trials().values()]
         return max(config.experiment.training.env_steps for config in configs)
 
 
@@ -89,11 +92,13 @@ def read_sweep(path: Path) -> Sweep:
         raise BadValueError(f"{path} is not a sweep: {error}.") from error
     require("train" in content, f"{path} is not a sweep: it has no 'train'.")
     asha = content.pop("asha", None)
-    settings = content.pop("settings", {})
+    settings, variants = content.pop("settings", {}), content.pop("variants", {})
     require(isinstance(settings, dict), f"{path}: settings must be a table of lists.")
+    require(isinstance(variants, dict), f"{path}: variants must be a table of words.")
     parsed = None if asha is None else read_config(AshaConfig, asha, "asha")
     fields = {**content, "seeds": tuple(content.get("seeds", (0,)))}
-    sweep = Sweep(**vars(read_config(_Plain, fields, "a sweep")), settings=settings, asha=parsed)
+    plain = read_config(_Plain, fields, "a sweep")
+    sweep = Sweep(**vars(plain), settings=settings, variants=variants, asha=parsed)
     sweep.jobs(Path("runs"))
     return sweep
 
@@ -138,11 +143,17 @@ def flag_words(flag: str, value: Any) -> list[str]:
     return [name, *map(str, value if isinstance(value, list | tuple) else [value])]
 
 
-def label(setting: Mapping[str, Any]) -> str:
-    """Name of the folder of a setting."""
-    text = ",".join(f"{flag}={value}".replace(" ", "") for flag, value in setting.items())
-    check_folder_name("The name of a setting", text)
+def label(parts: Sequence[str]) -> str:
+    """Name of the folder of a trial; empty, the folder of the sweep itself, without parts."""
+    text = ",".join(parts)
+    if text:
+        check_folder_name("The name of a setting", text)
     return text
+
+
+def _text(item: tuple[str, Any]) -> str:
+    flag, value = item
+    return f"{flag}={value}".replace(" ", "")
 
 
 def unfinished(jobs: Sequence[Job]) -> list[Job]:
