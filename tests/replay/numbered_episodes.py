@@ -58,10 +58,11 @@ def make_sampler(
     gamma: float = 0.9,
     potential_baseline: bool = False,
     per_object: bool = False,
+    shared: bool = False,
     reward: Reward = REWARD,
     **options,
 ) -> HindsightSampler:
     """A sampler of batches with the distance as reward."""
-    reward_spec = RewardSpec(reward, gamma, potential_baseline, per_object)
+    reward_spec = RewardSpec(reward, gamma, potential_baseline, per_object, shared)
     rng = np.random.default_rng(3)
     return HindsightSampler(buffer, reward_spec, goal_spec, HindsightConfig(**options), rng)

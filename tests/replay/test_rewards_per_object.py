@@ -34,6 +34,15 @@ def test_every_object_is_judged_by_its_own_goal():
     torch.testing.assert_close(batch.reward, distances * (-2 / REWARD.metric.scale))
 
 
+def test_a_shared_reward_is_the_mean_for_every_object():
+    options = {"per_object": True, "potential_baseline": True}
+    own = make_sampler(buffer_of(8), **options).sample(64)
+    shared = make_sampler(buffer_of(8), shared=True, **options).sample(64)
+    for mine, mean in ((own.reward, shared.reward), (own.potential.now, shared.potential.now)):
+        torch.testing.assert_close(mean, mine.mean(1, keepdim=True).expand_as(mine))
+    assert shared.present.all()
+
+
 class OneNumber(DistanceReward):
     def per_object(self, achieved, desired):
         return None

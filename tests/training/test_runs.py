@@ -165,3 +165,10 @@ def test_weights_and_biases_is_asked_for_by_a_flag_only(tmp_path):
     with pytest.raises(BadValueError, match="pip install wandb"):
         start_run(tiny(wandb=True), tmp_path / "run", quiet)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_shared_reward_is_for_values_per_entity(tmp_path):
+    pooled = tiny("two-cubes", Axes(method="td3", values="pooled"))
+    shared = replace(pooled, td3=replace(pooled.td3, shared_reward=True))
+    with pytest.raises(BadValueError, match="--values per-entity"):
+        start_run(shared, tmp_path / "run", quiet)

@@ -32,6 +32,9 @@ class TD3Config:
     potential_baseline: bool = False
     """Whether critics predict the gain over leaving everything as it is, whose value the reward
     alone gives (potential-based shaping); off: the whole value (the paper)."""
+    shared_reward: bool = False
+    """Whether the values of all objects learn from the mean reward of the objects, instead of each
+    from the reward of its own object; an ablation of --values per-entity."""
     act_with: Literal["actor", "target"] = "actor"
     """Which network acts and is saved: the actor, or the target actor, a moving average of it
     (Polyak averaging) that changes less from one evaluation to the next."""

@@ -28,6 +28,8 @@ class RewardSpec:
     """Whether batches also hold the values of leaving everything as it is."""
     per_object: bool = False
     """Whether every object has a reward of its own."""
+    shared: bool = False
+    """Whether every object has the mean reward of the objects instead; with `per_object`."""
 
 
 class Goals(NamedTuple):
@@ -114,6 +116,8 @@ class TransitionRewards:
                 "Values per entity need a reward per object, and this reward has one number only. "
                 "Train with --values pooled."
             )
+        if self._spec.shared:
+            rewards = _mean_for_all(*rewards)
         return rewards if goals.ties is None else per_particle(rewards[0], goals.ties)
 
     def _seen(
@@ -126,6 +130,15 @@ class TransitionRewards:
             assert episodes.objects is not None
             return gather_entities(episodes.objects.states, episode, step), goals.objects
         return gather_entities(episodes.actor.states, episode, step), goals.entities
+
+
+def _mean_for_all(
+    rewards: NDArray[np.float32], present: NDArray[np.bool_]
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """The mean reward of the present objects for each of them, (B, N)."""
+    count = np.maximum(present.sum(-1, keepdims=True), 1)
+    mean = (rewards * present).sum(-1, keepdims=True) / count  # (B, 1)
+    return (mean * present).astype(np.float32), present
 
 
 def per_particle(

@@ -149,6 +149,11 @@ def make_sampler(
     context = reward_context(env, observer, classifier)
     reward = make_reward(experiment.training.reward, context)
     per_object = experiment.net.values == "per-entity"
+    require(
+        per_object or not config.shared_reward,
+        "--shared-reward shares the rewards of objects among their values: train with --values "
+        "per-entity.",
+    )
     particles = experiment.encoder != "" and experiment.entities == "particles"
     require(
         not (per_object and particles and privileged_observer is None)
@@ -158,7 +163,9 @@ def make_sampler(
     )
     return HindsightSampler(
         buffer,
-        RewardSpec(reward, config.gamma, config.potential_baseline, per_object),
+        RewardSpec(
+            reward, config.gamma, config.potential_baseline, per_object, config.shared_reward
+        ),
         goal_spec,
         experiment.hindsight,
         SeedTree(experiment.seed).rng("memory"),
