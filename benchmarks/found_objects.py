@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="dlp-6cubes")
     parser.add_argument("--episodes", type=int, default=16)
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--vary", nargs="*", help="scenes of ThreeCubes, instead of the table's")
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -60,7 +61,8 @@ def main() -> None:
     classifier = fit_object_classifier(encoder, CAMERAS, FitObjectsConfig())
     classifier.check_encoder(encoder_hash(encoder))
     rows = []
-    for name, scene in SCENES.items():
+    scenes = {words: {"task": "ThreeCubes", "variation": words} for words in options.vary or ()}
+    for name, scene in (scenes or SCENES).items():
         env = scene_env(scene, encoder, CAMERAS, options.episodes)
         projection = TableProjection(resolve_cameras(CAMERAS), encoder.config.image_size)
         particles = PixelObserver(encoder, CAMERAS, projection)
@@ -74,6 +76,7 @@ def main() -> None:
     if options.out is not None:
         command = f"python benchmarks/found_objects.py --encoder {options.encoder} --episodes "
         command += f"{options.episodes} --steps {options.steps} --out {options.out}"
+        command += " --vary " + " ".join(f'"{words}"' for words in scenes) if scenes else ""
         write(options.out, rows, command)
 
 
