@@ -41,8 +41,9 @@ class EvaluateConfig:
     Agents without a task of their own are evaluated on the suite."""
     objects: int | None = None
     """Number of objects; the task's own number by default."""
-    colors: Literal["fixed", "random"] = "fixed"
-    """Colors of the objects: the task's own, or sampled from six in each episode."""
+    colors: Literal["fixed", "random", "hues"] = "fixed"
+    """Colors of the objects: the task's own; sampled from six in each episode (random); or evenly
+    spaced hues, for more than nine objects (hues)."""
     vary: tuple[str, ...] = ()
     """What differs from the task: factors such as shape=star mass=x20 size=1.5x1.5 friction=0.5
     table=0.4x0.5 color=held-out camera.front.x=+0.05 light=0.7 light_angle=30 drop_camera=side;
