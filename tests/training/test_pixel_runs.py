@@ -172,6 +172,28 @@ def test_augmented_goals_get_the_label_of_their_own_state_and_goal(tmp_path):
     np.testing.assert_array_equal(labels[:half], stored.actions[episode, step])
 
 
+def test_a_student_learns_from_samples_that_miss_a_view(tmp_path):
+    experiment = tiny_pixels(tmp_path)
+    training = replace(experiment.training, drop_view_fraction=1.0)
+    trainer = start_run(replace(experiment, training=training), tmp_path / "run", quiet)
+    for _ in range(4):
+        trainer.iterate()
+    zeros = np.zeros(8, np.int64)
+    state, goal, *_ = trainer._batch(zeros, zeros)
+    whole = trainer.components.buffer.view().actor.states.visible[0, 0]
+    assert whole.any(-1).all()
+    assert (state.visible.any(-1).sum(-1) <= 1).all()
+    assert not (state.visible.any(-1) ^ goal.visible.any(-1)).any()
+
+
+def test_views_are_dropped_in_imitation_from_several_cameras_only(tmp_path):
+    pixels = tiny_pixels(tmp_path)
+    for experiment in (tiny(), tiny(axes=DAGGER), replace(pixels, cameras=("front",))):
+        training = replace(experiment.training, drop_view_fraction=0.2)
+        with pytest.raises(BadValueError, match="--drop-view-fraction 0"):
+            replace(experiment, training=training)
+
+
 def test_goals_are_exchanged_between_images_only():
     with pytest.raises(BadValueError, match="--goal-augmentation 0"):
         tiny("three-cubes", DAGGER, goal_augmentation=0.5)

@@ -11,6 +11,7 @@ from jostle.scene.colors import parse_color
 from jostle.scene.robot import THICKNESS
 from jostle.scene.shapes import default_mass
 from jostle.scene.spec import TABLE_TOP, Appearance, CameraSpec, ObjectSpec, SceneSpec, TableSpec
+from jostle.tasks.variations import Uniform, sample_value
 
 AXES = ("x", "y", "z", "fov")
 """What can be changed of a camera: its position in meters, and its field of view in degrees."""
@@ -21,21 +22,21 @@ _MAX_MASS_FACTOR = 1000
 class Kilograms:
     """Mass of every object in kilograms, whatever its shape and size."""
 
-    mass: float
+    mass: float | Uniform
 
     def apply(
         self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
     ) -> tuple[SceneSpec, Appearance]:
         """Set the mass of every object."""
-        del rng
-        return replace(scene, objects=tuple(map(self._with_mass, scene.objects))), appearance
+        objects = (self._with_mass(obj, sample_value(self.mass, rng)) for obj in scene.objects)
+        return replace(scene, objects=tuple(objects)), appearance
 
-    def _with_mass(self, obj: ObjectSpec) -> ObjectSpec:
-        factor = self.mass / default_mass(obj)
+    def _with_mass(self, obj: ObjectSpec, mass: float) -> ObjectSpec:
+        factor = mass / default_mass(obj)
         if factor > _MAX_MASS_FACTOR:
             raise ImpossibleSceneError(
                 f"A {obj.shape} of this size weighs at most "
-                f"{_MAX_MASS_FACTOR * default_mass(obj):.3g} kg, not {self.mass:g} kg."
+                f"{_MAX_MASS_FACTOR * default_mass(obj):.3g} kg, not {mass:g} kg."
             )
         return replace(obj, mass=factor)
 
@@ -46,7 +47,7 @@ class CameraChange:
 
     axis: str
     """One of `AXES`."""
-    value: float
+    value: float | Uniform
     """Meters, or degrees for `fov`."""
     relative: bool
     """Whether the value is added to what the camera has."""
@@ -63,22 +64,22 @@ class MoveCamera:
         self, scene: SceneSpec, appearance: Appearance, rng: np.random.Generator
     ) -> tuple[SceneSpec, Appearance]:
         """Move the camera of that name; it may not end in the table, or below it or the ground."""
-        del rng
         names = [camera.name for camera in appearance.cameras]
         if self.name not in names:
             raise UnknownNameError(
                 f"There is no camera called '{self.name}' to move. {suggest(self.name, names)}"
             )
         cameras = tuple(
-            self._moved(camera, scene.table) if camera.name == self.name else camera
+            self._moved(camera, scene.table, rng) if camera.name == self.name else camera
             for camera in appearance.cameras
         )
         return scene, replace(appearance, cameras=cameras)
 
-    def _moved(self, camera: CameraSpec, table: TableSpec) -> CameraSpec:
+    def _moved(self, camera: CameraSpec, table: TableSpec, rng: np.random.Generator) -> CameraSpec:
         numbers = dict(zip(AXES, (*camera.position, camera.fov), strict=True))
         for change in self.changes:
-            numbers[change.axis] = change.value + change.relative * numbers[change.axis]
+            value = sample_value(change.value, rng)
+            numbers[change.axis] = value + change.relative * numbers[change.axis]
         x, y, z, fov = numbers.values()
         over_table = abs(x) <= table.x / 2 and abs(y) <= table.y / 2
         if z <= (TABLE_TOP if over_table else 0):

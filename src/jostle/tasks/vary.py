@@ -25,6 +25,7 @@ from jostle.tasks.variations import (
     Shape,
     Size,
     Table,
+    Uniform,
     Variation,
     parse_variations,
 )
@@ -54,7 +55,7 @@ class Factor:
     read: ReadValue
     """Reads the value."""
     check: Callable[[Any], object] | None = None
-    """Refuses values that are out of range in every scene."""
+    """Refuses values that are out of range in every scene; those of ranges are their ends."""
     make: Callable[[Any], Variation] | None = None
     """Makes the variation; None for what is made of several factors, or is none."""
 
@@ -67,7 +68,7 @@ def _make_mass(mass: Amount) -> Variation:
     return Mass(mass.value) if mass.mode == "times" else Kilograms(mass.value)
 
 
-def _check_mass(mass: Amount) -> None:
+def _check_mass(mass: Any) -> None:
     require(mass.value > 0, f"a mass is more than 0, not {mass.value:g}")
     if mass.mode == "times":
         ObjectSpec(mass=mass.value)
@@ -138,7 +139,7 @@ class Vary:
         """Variations of scene and appearance."""
         made: list[Variation] = []
         moves: dict[str, list[CameraChange]] = {}
-        light: dict[str, float] = {}
+        light: dict[str, float | Uniform] = {}
         for key, value in self.values:
             factor, *rest = key.split(".")
             make = FACTORS[factor].make
@@ -238,7 +239,8 @@ def _parse_item(item: str) -> tuple[str, Value]:
     try:
         value = factor.read(text)
         if factor.check is not None:
-            factor.check(value)
+            for plain in value.ends():
+                factor.check(plain)
     except JostleError as error:
         reason = str(error).rstrip(".")
         ending = "" if reason.endswith("?") else f". An example: {factor.example}."

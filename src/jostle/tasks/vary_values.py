@@ -1,5 +1,9 @@
-"""Values of `factor=value`, read from text and written back: amounts, pairs and names."""
+"""Values of `factor=value`, read from text and written back: amounts, pairs and names.
 
+Every number may be a range, `0.5..1.2`, from which one is drawn in each episode.
+"""
+
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,34 +13,44 @@ from jostle.core.catalog import suggest
 from jostle.core.errors import BadValueError, UnknownNameError, require
 from jostle.scene.colors import COLOR_SETS, COLORS
 from jostle.scene.shapes import SHAPES
+from jostle.tasks.variations import Uniform
 
 Mode = Literal["set", "times", "add"]
+_RANGE = ".."
+"""Between the ends of a range."""
 
 
 @dataclass(frozen=True)
 class Amount:
     """A number to set (`0.05`), to multiply by (`x20`) or to add (`+0.05`, `-0.05`)."""
 
-    value: float
+    value: float | Uniform
     mode: Mode = "set"
 
     def __str__(self) -> str:
         """The text that it is read from."""
-        if self.mode == "add":
-            return ("-" if self.value < 0 else "+") + _number_text(abs(self.value))
-        return ("x" if self.mode == "times" else "") + _number_text(self.value)
+        prefix = "x" if self.mode == "times" else ""
+        return prefix + _number_text(self.value, signed=self.mode == "add")
+
+    def ends(self) -> "list[Amount]":
+        """The same without ranges: once, or with the least and the greatest number."""
+        return [Amount(end, self.mode) for end in _ends(self.value)]
 
 
 @dataclass(frozen=True)
 class Pair:
     """Two numbers along x and y: `1.5x1.2`."""
 
-    x: float
-    y: float
+    x: float | Uniform
+    y: float | Uniform
 
     def __str__(self) -> str:
         """The text that it is read from."""
         return f"{_number_text(self.x)}x{_number_text(self.y)}"
+
+    def ends(self) -> "list[Pair]":
+        """The same without ranges: all combinations of least and greatest numbers."""
+        return [Pair(x, y) for x, y in itertools.product(_ends(self.x), _ends(self.y))]
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,10 @@ class Names:
     def __str__(self) -> str:
         """The text that it is read from."""
         return ",".join(self.names)
+
+    def ends(self) -> "list[Names]":
+        """Itself: names have no ranges."""
+        return [self]
 
 
 Value = Amount | Pair | Names
@@ -66,7 +84,11 @@ def read_amount(text: str) -> Amount:
 
 def read_move(text: str) -> Amount:
     """Read a number to set or, with a sign, to add."""
-    return Amount(_number(text), "add" if text.startswith(("+", "-")) else "set")
+    signed = {end.startswith(("+", "-")) for end in text.split(_RANGE)}
+    require(
+        len(signed) == 1, f"either both ends of the range '{text}' have a sign, or none of them has"
+    )
+    return Amount(_number(text), "add" if signed.pop() else "set")
 
 
 def read_pair(text: str) -> Pair:
@@ -116,7 +138,16 @@ def colors_of(names: Names) -> tuple[str, ...]:
     return tuple(color for name in names.names for color in COLOR_SETS.get(name, (name,)))
 
 
-def _number(text: str) -> float:
+def _number(text: str) -> float | Uniform:
+    low, dots, high = text.partition(_RANGE)
+    if not dots:
+        return _finite(text)
+    ends = _finite(low), _finite(high)
+    require(ends[0] < ends[1], f"the range '{text}' does not go from less to more")
+    return Uniform(*ends)
+
+
+def _finite(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
@@ -125,5 +156,11 @@ def _number(text: str) -> float:
     return number
 
 
-def _number_text(number: float) -> str:
-    return repr(number).removesuffix(".0")
+def _ends(number: float | Uniform) -> tuple[float, ...]:
+    return (number.low, number.high) if isinstance(number, Uniform) else (number,)
+
+
+def _number_text(number: float | Uniform, signed: bool = False) -> str:
+    sign = "+" if signed else ""
+    texts = [("" if end < 0 else sign) + repr(end).removesuffix(".0") for end in _ends(number)]
+    return _RANGE.join(texts)

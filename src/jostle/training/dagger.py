@@ -21,6 +21,7 @@ from jostle.replay.batch import gather_entities, gather_steps
 from jostle.replay.goal_augmentation import augment_goals
 from jostle.replay.hindsight import Index
 from jostle.replay.prioritized import PrioritizedSampler
+from jostle.replay.view_dropping import drop_views
 from jostle.runs.run_dir import RunDir
 from jostle.runs.trainer import Report
 from jostle.training.agent_trainer import AgentTrainer
@@ -144,15 +145,23 @@ class DaggerTrainer(AgentTrainer):
         )
         augmented = self.experiment.td3.batch_size - len(episode)
         if not augmented:
-            return batch
+            return self._drop_views(batch)
         other = augment_goals(buffer, augmented, rng)
         labels = torch.from_numpy(self._query_teacher(other.state_obs, other.desired))
-        return ImitationBatch(
-            Entities.cat((batch.state, other.state)),
-            Entities.cat((batch.goal, other.goal)),
-            torch.cat((batch.labels, labels)),
-            torch.cat((batch.aux_targets, self._aux.targets(other.achieved, other.desired))),
+        return self._drop_views(
+            ImitationBatch(
+                Entities.cat((batch.state, other.state)),
+                Entities.cat((batch.goal, other.goal)),
+                torch.cat((batch.labels, labels)),
+                torch.cat((batch.aux_targets, self._aux.targets(other.achieved, other.desired))),
+            )
         )
+
+    def _drop_views(self, batch: ImitationBatch) -> ImitationBatch:
+        """Hide a view of some samples, in state and goal."""
+        fraction, rng = self.experiment.training.drop_view_fraction, self.components.rng
+        state, goal = drop_views((batch.state, batch.goal), fraction, rng)
+        return batch._replace(state=state, goal=goal)
 
     def _query_teacher(
         self, state_obs: NDArray[np.float32], desired: NDArray[np.float32]

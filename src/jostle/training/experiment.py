@@ -67,6 +67,8 @@ class TrainingConfig:
     same colors, and a new label."""
     prioritized_fraction: float = 0.0
     """In 'dagger': fraction of samples drawn in proportion to the last known imitation error."""
+    drop_view_fraction: float = 0.0
+    """In 'dagger': fraction of samples that miss one of several cameras, in image and goal."""
     fewer_objects_fraction: float = 0.0
     """Fraction of training episodes with fewer objects."""
     curriculum: bool = False
@@ -101,7 +103,7 @@ class TrainingConfig:
             check_int("horizon", self.horizon, 1)
         for name in (
             "expert_fraction", "goal_augmentation", "prioritized_fraction", "lr_decay_fraction",
-            "fewer_objects_fraction",
+            "drop_view_fraction", "fewer_objects_fraction",
         ):  # fmt: skip
             value = getattr(self, name)
             require(0 <= value <= 1, f"{name} is a fraction in [0, 1], not {value}.")
@@ -198,6 +200,12 @@ class Experiment:
             self.encoder != "" or self.training.goal_augmentation == 0,
             "Goals can be exchanged between images only: from true state the goal of another "
             "episode has other object ids. Train with --goal-augmentation 0.",
+        )
+        require(
+            self.training.drop_view_fraction == 0
+            or (self.training.method == "dagger" and self.encoder != "" and len(self.cameras) > 1),
+            "Views can be dropped in the imitation of a teacher from several cameras only: train "
+            "with --method dagger --obs pixels, or with --drop-view-fraction 0.",
         )
         require(
             self.encoder != "" or self.hindsight.goal_render_every == 0,
