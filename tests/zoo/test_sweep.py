@@ -1,5 +1,6 @@
 """Seeds, sweeps and queues are job lists that an executor runs; what is done is not repeated."""
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from jostle.cluster.executors import LocalExecutor, in_order
 from jostle.cluster.jobs import Job
 from jostle.core.errors import BadValueError
 from jostle.runs.run_dir import RunDir
-from jostle.zoo.sweep import read_sweep, results_table, seed_jobs, unfinished
+from jostle.zoo.sweep import read_sweep, seed_jobs, unfinished
 
 
 def job(folder, name, *words):
@@ -63,9 +64,33 @@ def test_seeds_train_and_are_not_trained_again(tmp_path):
     jobs = seed_jobs(TINY_WORDS.split(), (0, 1), tmp_path / "runs")
     assert unfinished(jobs) == []
     assert [RunDir(each.folder).read_experiment()["seed"] for each in jobs] == [0, 1]
-    assert "| runs | 2 |" in results_table(jobs)
     assert "2 trainings" in first.stdout
     assert "0 to run" in jostle(*words).stdout
+
+    # They are also the trials of a sweep with a seed that is not there yet
+    study = write(
+        tmp_path / "study.toml",
+        f'train = "{TINY_WORDS}"\nseeds = [0, 1, 2]\ntitle = "Two of three"\nnotes = "Below."\n',
+    )
+    answer = jostle(
+        "sweep", study, "--out", tmp_path / "runs", "--only-page", "--page", tmp_path / "page"
+    )
+    assert answer.returncode == 0, answer.stderr
+    page = (tmp_path / "page.md").read_text()
+    assert page.startswith("# Two of three\n\nMade by `jostle sweep ")
+    assert "| runs | 2 of 3 |" in page
+    assert page.endswith("Below.\n")
+    assert "](curves/page.png)" in page
+    assert (tmp_path / "curves/page.png").stat().st_size > 10_000
+    assert len(json.loads((tmp_path / "curves/page.json").read_text())["curves"]["runs"]) == 2
+
+
+def test_there_is_no_page_without_trials(tmp_path):
+    study = write(tmp_path / "study.toml", f'train = "{TINY_WORDS}"')
+    answer = jostle("sweep", study, "--out", tmp_path / "runs", "--only-page")
+    assert answer.returncode == 2
+    assert "There are no trials" in answer.stderr
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_sweep_has_all_settings_with_all_seeds(tmp_path):

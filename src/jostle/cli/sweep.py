@@ -14,7 +14,9 @@ from jostle.cluster.ray_session import check_ray
 from jostle.core.checks import check_int, check_output
 from jostle.core.errors import require
 from jostle.core.files import write_json
-from jostle.zoo.sweep import Sweep, read_sweep, results_table, unfinished
+from jostle.reports.learning_curves import plot_learning_curves, write_curve_data
+from jostle.reports.sweeps import sweep_table
+from jostle.zoo.sweep import Sweep, learning_curves, read_sweep, unfinished
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,11 @@ class SweepConfig:
     """Address of a Ray cluster whose machines share the folder; empty: this machine."""
     local: bool = False
     """Whether to run without Ray, in processes of this machine; then nothing is stopped early."""
+    page: Path | None = None
+    """Write the page of results to PAGE.md, and its curves to curves/ beside it; by default
+    OUT/sweep.md."""
+    only_page: bool = False
+    """Whether to write the page of what is there, and train nothing."""
 
     def __post_init__(self) -> None:
         """Refuse values that do not go together."""
@@ -48,11 +55,17 @@ def run(argv: list[str]) -> int:
     sweep = read_sweep(config.study)
     out = config.out or Path("runs") / config.study.stem
     check_output(out, folder=True)
-    if not config.local:
+    if config.page is not None:
+        check_output(config.page.with_suffix(".md"))
+    if not config.local and not config.only_page:
         check_ray("'sweep'", config.ray)
     jobs, state = sweep.jobs(out), out / "sweep.json"
     stopped: set[str] = set(json.loads(state.read_text())["stopped"] if state.is_file() else ())
     left = [job for job in unfinished(jobs) if job.name not in stopped]
+    if config.only_page:
+        require(out.is_dir(), f"There are no trials in {out} yet: leave out --only-page.")
+        _write_page(sweep, argv, jobs, config.page or out / "sweep")
+        return 0
     print(f"{len(jobs)} trials in {out}, {len(left)} to run")
     results: list[JobResult] = []
 
@@ -69,7 +82,9 @@ def run(argv: list[str]) -> int:
     finally:
         if sweep.asha is not None and not config.local and not interrupted:
             stopped |= {result.job.name for result in results if result.outcome == "stopped"}
-        _write(out, state, stopped, jobs)
+        if out.is_dir():
+            write_json(state, {"stopped": sorted(stopped)})
+            _write_page(sweep, argv, jobs, config.page or out / "sweep")
     return 1 if any(result.outcome == "failed" for result in results) else 0
 
 
@@ -86,11 +101,20 @@ def _executor(config: SweepConfig, sweep: Sweep, out: Path) -> Executor:
     return TuneExecutor(config.ray, slots, out, asha)
 
 
-def _write(out: Path, state: Path, stopped: set[str], jobs: list[Job]) -> None:
-    """Write which trials were stopped early, and the table of results."""
-    if not out.is_dir():
-        return
-    write_json(state, {"stopped": sorted(stopped)})
-    table = results_table(jobs)
-    (out / "sweep.md").write_text(f"# Sweep\n\n{table}")
-    print(f"\n{table}\nwritten: {out / 'sweep.md'}")
+def _write_page(sweep: Sweep, argv: list[str], jobs: list[Job], page: Path) -> None:
+    """Write table, curves and notes, and print where they are."""
+    curves = learning_curves(jobs)
+    table = sweep_table(curves)
+    text = f"# {sweep.title}\n\nMade by `jostle sweep {' '.join(argv)}`.\n\n{table}"
+    known = {name: [rows for rows in runs if rows] for name, runs in curves.items()}
+    known = {name: runs for name, runs in known.items() if runs}
+    if known:
+        data = page.parent / "curves" / f"{page.name}.json"
+        data.parent.mkdir(parents=True, exist_ok=True)
+        plot_learning_curves(known, data.with_suffix(".png"), "env-steps", sweep.title)
+        write_curve_data(known, data, "env-steps", sweep.title)
+        text += f"\n![learning curves](curves/{page.name}.png)\n"
+    if sweep.notes:
+        text += f"\n{sweep.notes.strip()}\n"
+    page.with_suffix(".md").write_text(text)
+    print(f"\n{table}\nwritten: {page.with_suffix('.md')}")

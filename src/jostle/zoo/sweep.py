@@ -10,10 +10,8 @@ from typing import Any
 from jostle.cluster.jobs import Job
 from jostle.core.checks import check_folder_name, check_int
 from jostle.core.errors import BadValueError, require
-from jostle.core.log_keys import training_success
 from jostle.presets.words import TrainConfig, parse_words
-from jostle.reports.seeds import mean_interval
-from jostle.reports.tables import markdown_table
+from jostle.reports.learning_curves import Rows, read_learning_curve
 from jostle.runs.config import read_config
 from jostle.runs.run_dir import RunDir
 
@@ -41,6 +39,10 @@ class Sweep:
     """Words behind `jostle train`."""
     seeds: tuple[int, ...] = (0,)
     """Seeds of each setting."""
+    title: str = "Sweep"
+    """Title of its page."""
+    notes: str = ""
+    """What its page says below table and curves, in Markdown."""
     settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Values to try, by flag without dashes: all combinations."""
     variants: Mapping[str, str] = field(default_factory=dict)
@@ -109,6 +111,8 @@ class _Plain:
 
     train: str
     seeds: tuple[int, ...] = (0,)
+    title: str = "Sweep"
+    notes: str = ""
 
 
 def seed_jobs(words: Sequence[str], seeds: Sequence[int], out: Path) -> list[Job]:
@@ -161,23 +165,11 @@ def unfinished(jobs: Sequence[Job]) -> list[Job]:
     return [job for job in jobs if not RunDir(job.folder).final.is_file()]
 
 
-def results_table(jobs: Sequence[Job]) -> str:
-    """Success of the last evaluation by setting, over seeds; trials without one are counted."""
-    groups: dict[Path, list[float | None]] = {}
+def learning_curves(jobs: Sequence[Job]) -> dict[str, list[Rows]]:
+    """Evaluations of every seed, by the name of the setting; empty where there is none yet."""
+    curves: dict[str, list[Rows]] = {}
     for job in jobs:
-        scores = [training_success(row) for row in RunDir(job.folder).rows()]
-        known_scores = [score for score in scores if score is not None]
-        last = known_scores[-1] if known_scores else None
-        groups.setdefault(job.folder.parent, []).append(last)
-    lines = []
-    for folder, values in groups.items():
-        known = [value for value in values if value is not None]
-        seeds = f"{len(known)}" if len(known) == len(values) else f"{len(known)} of {len(values)}"
-        cells = ["", ""]
-        if known:
-            mean, low, high = mean_interval(known)
-            interval = f" [{max(low, 0):.3f}, {min(high, 1):.3f}]" if len(known) > 1 else ""
-            cells = [f"{mean:.3f}{interval}", " ".join(f"{value:.3f}" for value in known)]
-        lines.append((folder.name, seeds, *cells))
-    header = ("setting", "seeds", "success [95 % interval over seeds]", "of each seed")
-    return markdown_table(header, lines)
+        run = RunDir(job.folder)
+        rows = read_learning_curve(run) if run.metrics.is_file() else []
+        curves.setdefault(job.folder.parent.name, []).append(rows)
+    return curves
