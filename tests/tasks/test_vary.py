@@ -93,9 +93,10 @@ def test_nothing_is_varied_by_nothing():
 
 
 def test_every_factor_is_tested_here():
-    assert {text.partition("=")[0].partition(".")[0] for text in CHANGES} | {"drop_camera"} == set(
-        FACTORS
-    )
+    assert {text.partition("=")[0].partition(".")[0] for text in CHANGES} | {
+        "drop_camera",
+        "distractors",
+    } == set(FACTORS)
 
 
 @pytest.mark.parametrize("text", CHANGES)
@@ -242,6 +243,15 @@ def test_environments_take_text_but_no_dropped_cameras():
 # Dropped cameras
 
 PIXELS = {"obs_type": "both", "cameras": ("front", "side")}
+
+
+def test_distractors_are_an_option_of_their_task():
+    assert parse_vary("distractors=3").env_kwargs({}, "oracle") == {"distractors": 3}
+    for text in ("distractors=0", "distractors=1.5", "distractors=-1", "distractors=1..3"):
+        with pytest.raises(BadValueError, match="from 1 on"):
+            parse_vary(text)
+    with pytest.raises(BadValueError, match="evaluation of agents"):
+        read_variations("distractors=3")
 
 
 def test_a_dropped_camera_leaves_the_others_in_their_order():

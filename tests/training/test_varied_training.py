@@ -61,9 +61,16 @@ def test_the_classifier_of_objects_is_fitted_to_varied_scenes(monkeypatch):
     ]
 
 
-@pytest.mark.parametrize("vary", ["camera.front.x=+0.1", "drop_camera=side"])
-def test_cameras_stay_where_they_are_calibrated(vary):
-    with pytest.raises(BadValueError, match="cannot vary cameras"):
+@pytest.mark.parametrize(
+    ("vary", "reason"),
+    [
+        ("camera.front.x=+0.1", "cannot vary cameras"),
+        ("drop_camera=side", "cannot vary cameras"),
+        ("distractors=3", "as many as the task"),
+    ],
+)
+def test_what_only_evaluations_vary_is_refused(vary, reason):
+    with pytest.raises(BadValueError, match=reason):
         replace(tiny(), vary=(vary,))
 
 

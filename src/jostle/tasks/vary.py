@@ -31,12 +31,14 @@ from jostle.tasks.variations import (
 )
 from jostle.tasks.vary_values import (
     Amount,
+    Count,
     Names,
     ReadValue,
     Value,
     colors_of,
     read_amount,
     read_colors,
+    read_count,
     read_move,
     read_names,
     read_number,
@@ -108,6 +110,7 @@ FACTORS: Catalog[Factor] = Catalog(
         ),
         "light_angle": Factor("light_angle=30", read_number),
         "drop_camera": Factor("drop_camera=side", read_names),
+        "distractors": Factor("distractors=3", read_count),
     },
 )
 """Everything that text can vary. A key of `camera` also names a camera and one of `AXES`."""
@@ -135,6 +138,12 @@ class Vary:
         return value.names if isinstance(value, Names) else ()
 
     @property
+    def distractors(self) -> int | None:
+        """How many cubes only the goal image shows, an option of the task Distractors."""
+        value = dict(self.values).get("distractors")
+        return int(value.value) if isinstance(value, Count) else None
+
+    @property
     def variations(self) -> tuple[Variation, ...]:
         """Variations of scene and appearance."""
         made: list[Variation] = []
@@ -160,6 +169,8 @@ class Vary:
         varied = {**options}
         if self.dropped_cameras:
             varied["cameras"] = self._remaining_cameras(options, agent)
+        if self.distractors is not None:
+            varied["distractors"] = self.distractors
         if self.variations:
             varied["variation"] = (
                 *read_variations(options.get("variation")),
@@ -227,6 +238,10 @@ def read_variations(variation: Any) -> tuple[Variation, ...]:
     require(
         not vary.dropped_cameras,
         "drop_camera is for the evaluation of agents: an environment is built with cameras=...",
+    )
+    require(
+        vary.distractors is None,
+        "distractors is for the evaluation of agents: an environment is built with distractors=...",
     )
     return vary.variations
 

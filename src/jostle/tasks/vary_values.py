@@ -54,6 +54,21 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Count:
+    """A whole number: `3`."""
+
+    value: int
+
+    def __str__(self) -> str:
+        """The text that it is read from."""
+        return str(self.value)
+
+    def ends(self) -> "list[Count]":
+        """Itself: counts have no ranges."""
+        return [self]
+
+
+@dataclass(frozen=True)
 class Names:
     """One or several names: `orange,pink`."""
 
@@ -68,7 +83,7 @@ class Names:
         return [self]
 
 
-Value = Amount | Pair | Names
+Value = Amount | Pair | Count | Names
 ReadValue = Callable[[str], Value]
 
 
@@ -101,6 +116,12 @@ def read_pair(text: str) -> Pair:
 def read_scale(text: str) -> Pair:
     """Read two numbers, or one for both."""
     return read_pair(text if "x" in text else f"{text}x{text}")
+
+
+def read_count(text: str) -> Count:
+    """Read a whole number."""
+    require(text.isdecimal() and int(text) > 0, f"a number from 1 on is expected, not '{text}'")
+    return Count(int(text))
 
 
 def read_names(text: str) -> Names:

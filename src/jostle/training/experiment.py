@@ -168,8 +168,8 @@ class Experiment:
     """Names of the colors that random ones are drawn from; none: the paper's six."""
     vary: tuple[str, ...] = ()
     """What differs from the task in all episodes of the training and its evaluations: factors
-    such as shape=star,cube mass=x2 color=held-out light=0.7 (docs/tasks.md), but not cameras.
-    'jostle evaluate' asks for it anew."""
+    such as shape=star,cube mass=x2 color=held-out light=0.7 (docs/tasks.md), but not cameras
+    and distractors. 'jostle evaluate' asks for it anew."""
     seed: int = 0
     """Seed of everything."""
     net: NetConfig = field(default_factory=NetConfig)
@@ -234,7 +234,13 @@ class Experiment:
         )
 
     def _check_vary(self) -> None:
-        cameras = [key for key, _ in parse_vary(self.vary).values if "camera" in key]
+        vary = parse_vary(self.vary)
+        require(
+            vary.distractors is None,
+            "A training on Distractors has as many as the task itself: leave out --vary "
+            "distractors=..., or vary them in 'jostle evaluate' and 'jostle video'.",
+        )
+        cameras = [key for key, _ in vary.values if "camera" in key]
         require(
             not cameras,
             f"A training cannot vary cameras, whose calibration it reads: leave out "
