@@ -222,6 +222,7 @@ def test_shapes_and_sizes_are_part_of_the_identity_only_if_set(folder, tmp_path)
     identity = SMALL.identity()
     assert "shape" not in identity
     assert "stretch" not in identity
+    assert "vary" not in identity
     before = (folder / "manifest.json").read_bytes()
     collect_frames(SMALL, 16 * PER_EPISODE, folder, OPTIONS)
     assert (folder / "manifest.json").read_bytes() == before
@@ -238,6 +239,20 @@ def test_shapes_and_sizes_are_part_of_the_identity_only_if_set(folder, tmp_path)
     assert area[1] != area[0]
     assert area[2] > 2 * area[0]
     assert (identities[1]["shape"], identities[2]["stretch"]) == ("star", [2.0, 2.0])
+
+
+def test_frames_are_varied_as_text_says(tmp_path):
+    brightness, sides = {}, {}
+    for number, vary in enumerate(("", "light=0.4", "size=1..3")):
+        path, dataset = tmp_path / str(number), replace(SMALL, size=64, vary=vary)
+        collect_frames(dataset, 6 * PER_EPISODE, path, OPTIONS)
+        brightness[vary] = Frames(path).batch(range(8)).mean()
+        pixels = Truth(path).batch(np.arange(24)).unoccluded_px
+        sides[vary] = np.sqrt(pixels[pixels > 0])
+        assert Frames(path).manifest.collections[0]["asked"].get("vary", "") == vary
+    assert brightness["light=0.4"] < 0.7 * brightness[""]
+    assert np.median(sides["size=1..3"]) > 1.4 * np.median(sides[""])
+    assert np.std(sides["size=1..3"]) > 1.5 * np.std(sides[""])
 
 
 @pytest.mark.parametrize("task", ["AdjacentGoals", "OrderedPush", "Sorting", "SmallTable"])
@@ -268,6 +283,10 @@ def test_partially_solved_episodes_have_no_overlapping_objects(task, rng):
         ("NCubes --frames 8 --size 4", "8 to 2048"),
         ("NCubes --frames 8 --shape sta", "Did you mean 'star'"),
         ("NCubes --frames 8 --stretch 1 99", "scale must lie in"),
+        ("NCubes --frames 8 --vary size=99", "scale must lie in"),
+        ("NCubes --frames 8 --vary sise=2", "Did you mean 'size'"),
+        ("NCubes --frames 8 --vary color=held-out", "--palette"),
+        ("NCubes --frames 8 --vary camera.front.x=+0.1", "stay where they are"),
     ],
 )
 def test_invalid_arguments_are_refused(words, message, tmp_path, capsys):

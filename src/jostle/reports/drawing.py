@@ -105,7 +105,7 @@ def close_up(case: FailureCase, side: int = 40, factor: int = 4) -> Frame:
 
 
 def gallery(
-    folders: Sequence[tuple[str, Sequence[SceneExample], Sequence[FailureCase]]], most: int = 8
+    folders: Sequence[tuple[str, Sequence[SceneExample], Sequence[FailureCase]]], most: int = 10
 ) -> dict[str, Frame]:
     """Contact sheets of up to `most` folders, given with their scenes and failures, by file suffix.
 

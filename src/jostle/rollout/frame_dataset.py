@@ -11,11 +11,14 @@ from jostle.frames.manifest import Layout, plain
 from jostle.scene.colors import RGB
 from jostle.tasks.episode_sampler import PAPER_PALETTE
 from jostle.tasks.variations import Shape, Size, Variation
+from jostle.tasks.vary import parse_vary
 
 PolicyName = Literal["random", "oracle", "mixed"]
-_OPTIONAL_FIELDS = ("shape", "stretch")
+_OPTIONAL_FIELDS = ("shape", "stretch", "vary")
 """Fields that are part of the identity only if they differ from their defaults: older datasets do
 not have them, and keep their identity."""
+_VARIED = ("shape", "size", "mass", "friction", "table", "light", "light_angle")
+"""Factors of variations that frames may have: their ground truth knows palette and cameras."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +37,9 @@ class FrameDatasetSpec:
     """Shape of the objects: cube, star or tee; the task's own shape by default."""
     stretch: tuple[float, float] = (1.0, 1.0)
     """Factors on the footprint along an object's x and y: 2 1 makes cuboids of cubes."""
+    vary: str = ""
+    """What else differs from the task, as for 'jostle evaluate --vary': "size=1..2 light=0.7", also
+    by ranges. Colors are given by --colors and --palette."""
     cameras: tuple[str, ...] = ("front", "side")
     """Cameras; every scene is rendered from all of them."""
     size: int = 128
@@ -68,6 +74,12 @@ class FrameDatasetSpec:
             len(self.objects) <= 2,
             f"objects is a number or a range such as 1 6, not {self.objects}.",
         )
+        for key, value in parse_vary(self.vary).values:
+            require(
+                key.partition(".")[0] in _VARIED,
+                f"Frames cannot be varied by {key}={value}, only by {', '.join(_VARIED)}. Colors "
+                "are given by --colors and --palette; the cameras of a folder stay where they are.",
+            )
 
     @property
     def scenes(self) -> int:
@@ -105,9 +117,10 @@ class FrameDatasetSpec:
         )  # fmt: skip
 
     def variation(self) -> tuple[Variation, ...]:
-        """Shapes and sizes of objects, in the form that environments take."""
+        """What differs from the task, in the form that environments take."""
         shaped = (Shape(self.shape),) if self.shape is not None else ()
-        return (*shaped, Size(*self.stretch)) if self.stretch != (1.0, 1.0) else shaped
+        stretched = (Size(*self.stretch),) if self.stretch != (1.0, 1.0) else ()
+        return (*shaped, *stretched, *parse_vary(self.vary).variations)
 
     def layout(self, env: TabletopVectorEnv) -> Layout:
         """Cameras and size of the frames."""
