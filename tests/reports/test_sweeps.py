@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from jostle.reports.sweeps import (
+    arrival,
     difference_text,
     mean_over_training,
-    steps_to,
     sweep_table,
 )
 
@@ -14,7 +14,12 @@ from jostle.reports.sweeps import (
 def curve(*successes, start=0, apart=100):
     """Evaluations that lie equally far apart, the first one that far behind the start."""
     return [
-        {"env_steps": start + apart * (k + 1), "updates": 10 * (k + 1), "success": success}
+        {
+            "env_steps": start + apart * (k + 1),
+            "updates": 10 * (k + 1),
+            "success": success,
+            "seconds": 60 * (k + 1),
+        }
         for k, success in enumerate(successes)
     ]
 
@@ -37,8 +42,8 @@ def test_stages_that_come_first_count_as_no_success():
 
 
 def test_steps_are_those_of_the_first_evaluation_that_arrives():
-    assert steps_to(0.5, curve(0.2, 0.5, 0.4)) == 200
-    assert steps_to(0.6, curve(0.2, 0.5, 0.4)) is None
+    assert arrival(0.5, curve(0.2, 0.5, 0.4)) == (200, 120)
+    assert arrival(0.6, curve(0.2, 0.5, 0.4)) is None
 
 
 def test_a_difference_has_the_interval_of_students_t():
@@ -59,7 +64,7 @@ def test_settings_are_compared_with_the_first_and_lost_seeds_are_counted():
         "nothing": [[], []],
     })  # fmt: skip
     assert cells(table, "default")[1:5] == ["2", "0.950 [0.315, 1.000]", "1.000 0.900", ""]
-    assert cells(table, "default")[-2:] == ["150", "20"]
+    assert cells(table, "default")[-3:] == ["150", "1.5", "20"]
     assert cells(table, "worse")[1:5] == ["1 of 2", "0.200", "0.200", "-0.750"]
-    assert cells(table, "worse")[-2] == "none arrives"
+    assert cells(table, "worse")[-3] == "none arrives"
     assert cells(table, "nothing")[1] == "0 of 2"

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +10,12 @@ from typing import Annotated
 import tyro
 
 from jostle.cluster.executors import Executor, LocalExecutor, in_order
-from jostle.cluster.jobs import Job, JobResult, stops_on_sigterm
+from jostle.cluster.jobs import JobResult, stops_on_sigterm
 from jostle.cluster.ray_session import check_ray
 from jostle.core.checks import check_int, check_output
 from jostle.core.errors import require
 from jostle.core.files import write_json
-from jostle.reports.learning_curves import plot_learning_curves, write_curve_data
+from jostle.reports.learning_curves import Rows, plot_learning_curves, write_curve_data
 from jostle.reports.sweeps import sweep_table
 from jostle.zoo.sweep import Sweep, learning_curves, read_sweep, unfinished
 
@@ -64,7 +65,7 @@ def run(argv: list[str]) -> int:
     left = [job for job in unfinished(jobs) if job.name not in stopped]
     if config.only_page:
         require(out.is_dir(), f"There are no trials in {out} yet: leave out --only-page.")
-        _write_page(sweep, argv, jobs, config.page or out / "sweep")
+        _write_page(sweep, argv, learning_curves(jobs, stopped), config.page or out / "sweep")
         return 0
     print(f"{len(jobs)} trials in {out}, {len(left)} to run")
     results: list[JobResult] = []
@@ -84,7 +85,7 @@ def run(argv: list[str]) -> int:
             stopped |= {result.job.name for result in results if result.outcome == "stopped"}
         if out.is_dir():
             write_json(state, {"stopped": sorted(stopped)})
-            _write_page(sweep, argv, jobs, config.page or out / "sweep")
+            _write_page(sweep, argv, learning_curves(jobs, stopped), config.page or out / "sweep")
     return 1 if any(result.outcome == "failed" for result in results) else 0
 
 
@@ -101,9 +102,10 @@ def _executor(config: SweepConfig, sweep: Sweep, out: Path) -> Executor:
     return TuneExecutor(config.ray, slots, out, asha)
 
 
-def _write_page(sweep: Sweep, argv: list[str], jobs: list[Job], page: Path) -> None:
+def _write_page(
+    sweep: Sweep, argv: list[str], curves: Mapping[str, Sequence[Rows]], page: Path
+) -> None:
     """Write table, curves and notes, and print where they are."""
-    curves = learning_curves(jobs)
     table = sweep_table(curves)
     text = f"# {sweep.title}\n\nMade by `jostle sweep {' '.join(argv)}`.\n\n{table}"
     known = {name: [rows for rows in runs if rows] for name, runs in curves.items()}

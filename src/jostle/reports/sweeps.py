@@ -17,7 +17,7 @@ LEVEL = 0.9
 _HEADER = (
     "setting", "seeds", "success at the end [95 % interval over seeds]", "of each seed",
     "difference from the first [95 %]", "mean over the training",
-    f"environment steps to {LEVEL:g}", "updates",
+    f"environment steps to {LEVEL:g}", f"minutes to {LEVEL:g}", "updates",
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def sweep_table(groups: Mapping[str, Sequence[Rows]]) -> str:
                 " ".join(f"{value:.3f}" for value in own),
                 "" if own is first else difference_text(own, first),
                 f"{fmean(mean_over_training(rows) for rows in known):.3f}",
-                _arrivals(known),
+                *_arrivals(known),
                 f"{fmean(rows[-1]['updates'] for rows in known):,.0f}",
             ]
         lines.append((name, seeds, *cells))
@@ -68,19 +68,21 @@ def mean_over_training(rows: Rows) -> float:
     return float(((y[1:] + y[:-1]) / 2 * np.diff(x)).sum() / steps[-1])
 
 
-def steps_to(level: float, rows: Rows) -> float | None:
-    """Environment steps after which an evaluation first has this success; None if none has."""
+def arrival(level: float, rows: Rows) -> tuple[float, float] | None:
+    """Environment steps and seconds at the first evaluation with this success; None if none has."""
     successes = zip(rows, _success(rows), strict=True)
-    return next((row["env_steps"] for row, success in successes if success >= level), None)
+    found = (row for row, success in successes if success >= level)
+    return next(((row["env_steps"], row["seconds"]) for row in found), None)
 
 
-def _arrivals(runs: Sequence[Rows]) -> str:
-    """Median of the steps to `LEVEL` of the seeds that arrive, and how many do."""
-    arrived = [steps for rows in runs if (steps := steps_to(LEVEL, rows)) is not None]
+def _arrivals(runs: Sequence[Rows]) -> tuple[str, str]:
+    """Medians of the steps and minutes to `LEVEL` of the seeds that arrive, and how many do."""
+    arrived = [times for rows in runs if (times := arrival(LEVEL, rows)) is not None]
     if not arrived:
-        return "none arrives"
+        return "none arrives", ""
     some = "" if len(arrived) == len(runs) else f" ({len(arrived)} of {len(runs)})"
-    return f"{median(arrived):,.0f}{some}"
+    steps, seconds = zip(*arrived, strict=True)
+    return f"{median(steps):,.0f}{some}", f"{median(seconds) / 60:.1f}"
 
 
 def _mean_text(values: Sequence[float]) -> str:

@@ -2,7 +2,7 @@
 
 import itertools
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -165,11 +165,14 @@ def unfinished(jobs: Sequence[Job]) -> list[Job]:
     return [job for job in jobs if not RunDir(job.folder).final.is_file()]
 
 
-def learning_curves(jobs: Sequence[Job]) -> dict[str, list[Rows]]:
-    """Evaluations of every seed, by the name of the setting; empty where there is none yet."""
+def learning_curves(jobs: Sequence[Job], stopped: Collection[str]) -> dict[str, list[Rows]]:
+    """Evaluations of every seed, by the name of the setting; empty while a trial goes on.
+
+    `stopped` are names of jobs that were stopped early and will not go on.
+    """
+    going_on = {job.name for job in unfinished(jobs)} - set(stopped)
     curves: dict[str, list[Rows]] = {}
     for job in jobs:
-        run = RunDir(job.folder)
-        rows = read_learning_curve(run) if run.metrics.is_file() else []
+        rows = [] if job.name in going_on else read_learning_curve(RunDir(job.folder))
         curves.setdefault(job.folder.parent.name, []).append(rows)
     return curves
