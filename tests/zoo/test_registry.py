@@ -11,6 +11,7 @@ from model_cards import check_encoder_card  # noqa: E402
 from jostle.envs.vector import TabletopVectorEnv  # noqa: E402
 from jostle.evaluation.evaluate import evaluate  # noqa: E402
 from jostle.evaluation.scores import digest, read_scores  # noqa: E402
+from jostle.tasks.vary import parse_vary  # noqa: E402
 from jostle.training.components import make_env, make_policy  # noqa: E402
 from jostle.zoo.agents import load_zoo_agent  # noqa: E402
 from jostle.zoo.registry import (  # noqa: E402
@@ -75,6 +76,18 @@ def test_score_files_match_weights_and_card(name):
     for row in scores.values():  # the oldest agents have none
         assert (row["agent"], row["weights"]) == (name, digest(entry.weights))
         assert f"| success | {row['success']:.3f} [" in entry.card.read_text()
+
+
+def test_cards_evaluate_in_the_scenes_that_an_agent_learned_in():
+    varied = {}
+    for name, entry in agents().items():
+        if vary := read_meta(entry.weights)["experiment"].get("vary"):
+            varied[name] = str(parse_vary(vary))
+            command = f"jostle evaluate {name} --task ThreeCubes --vary {varied[name]} --episodes"
+            assert command in entry.card.read_text()
+            scores = read_scores(entry.weights.with_suffix(".json"))
+            assert {row["vary"] for row in scores.values()} == {varied[name]}
+    assert "three-cubes-state-td3-varied" in varied
 
 
 def test_an_agent_of_three_cubes_generalizes_to_one():

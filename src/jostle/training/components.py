@@ -236,7 +236,8 @@ def evaluate_agent(
     env = make_env(experiment, min(num_envs, max(episodes, 1)), encoder)
     try:
         policy = make_policy(agent, env, eval_noise)
-        return evaluate(env, policy, experiment.name, episodes, seed)
+        result = evaluate(env, policy, experiment.name, episodes, seed)
+        return replace(result, vary=str(parse_vary(experiment.vary)))
     finally:
         env.close()
 

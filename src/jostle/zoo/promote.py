@@ -147,7 +147,8 @@ def _register_run(name: str, run: RunDir, weights: Path, score: Evaluation, zoo:
     }
     colors = " --colors random" if experiment.colors == "random" else ""
     count = f" --objects {experiment.objects}" if isinstance(experiment.objects, int) else ""
-    flags = f"--task {score.task}{count}{colors} --episodes {len(score.episodes)}"
+    vary = f" --vary {score.vary}" if score.vary else ""
+    flags = f"--task {score.task}{count}{colors}{vary} --episodes {len(score.episodes)}"
     notes = f"Evaluated with `jostle evaluate {name} {flags}`."
     try:
         curve = plot_learning_curves(
