@@ -7,6 +7,7 @@ from jostle.agents.config import ExploreConfig, IQLConfig, TD3Config
 from jostle.core.checks import check_folder_name, check_int, check_number
 from jostle.core.entities import StateFeatures
 from jostle.core.errors import BadValueError, require
+from jostle.envs.vary_check import check_trainable
 from jostle.nets.config import NetConfig
 from jostle.replay.config import HindsightConfig
 from jostle.rewards.catalog import IMAGE_REWARDS
@@ -195,7 +196,7 @@ class Experiment:
         """Refuse wrong values, and parts that do not go together."""
         check_folder_name("name", self.name)
         check_int("seed", self.seed, 0)
-        self._check_vary()
+        check_trainable(parse_vary(self.vary))
         require(
             self.encoder != "" or self.training.goal_augmentation == 0,
             "Goals can be exchanged between images only: from true state the goal of another "
@@ -231,20 +232,6 @@ class Experiment:
             self.training.num_envs % groups == 0,
             f"{self.training.num_envs} environments cannot be divided into {groups} equal groups: "
             f"give --num-envs {max(self.training.num_envs // groups, 1) * groups}.",
-        )
-
-    def _check_vary(self) -> None:
-        vary = parse_vary(self.vary)
-        require(
-            vary.distractors is None,
-            "A training on Distractors has as many as the task itself: leave out --vary "
-            "distractors=..., or vary them in 'jostle evaluate' and 'jostle video'.",
-        )
-        cameras = [key for key, _ in vary.values if "camera" in key]
-        require(
-            not cameras,
-            f"A training cannot vary cameras, whose calibration it reads: leave out "
-            f"{', '.join(cameras)}, or vary them in 'jostle evaluate' and 'jostle video'.",
         )
 
     @property
