@@ -1,6 +1,7 @@
 """The training queue: time slices, promotion of better weights, state on disk."""
 
 import json
+import shutil
 
 import pytest
 
@@ -9,7 +10,7 @@ torch = pytest.importorskip("torch")
 from jostle.core.errors import BadValueError, UnknownNameError  # noqa: E402
 from jostle.training.load import load_agent  # noqa: E402
 from jostle.zoo.queue import Job, TrainingQueue, read_queue  # noqa: E402
-from jostle.zoo.registry import find_entry, registry  # noqa: E402
+from jostle.zoo.registry import find_entry, read_meta, registry  # noqa: E402
 
 TINY = (
     "one-cube --method dagger --batch-size 16 --num-envs 4 --env-steps 480 --replay-size 2000 "
@@ -55,8 +56,6 @@ def test_weights_are_replaced_only_by_better_ones(tmp_path, messages):
 
 
 def test_a_lost_run_restarts_from_the_zoo(tmp_path, messages):
-    import shutil
-
     queue = make_queue(tmp_path, messages)
     queue.run_slice(queue.next(), minutes=10)
     shutil.rmtree(tmp_path / "runs")
@@ -72,6 +71,20 @@ def test_a_training_initialized_from_another_keeps_its_depth(tmp_path, messages)
     assert "b: starts from a" in messages
     written = json.loads((tmp_path / "runs/b/experiment.json").read_text())
     assert written["net"]["num_layers"] == 2
+
+
+@pytest.mark.parametrize(("registered", "teacher"), [(True, "a"), (False, "best")])
+def test_a_teacher_given_by_its_path_is_named_on_the_card(tmp_path, messages, registered, teacher):
+    queue = make_queue(tmp_path, messages)
+    queue.run_slice(queue.next(), minutes=10)
+    path = tmp_path / "runs/a/checkpoints/best.safetensors"
+    if not registered:
+        shutil.rmtree(tmp_path / "zoo")
+    queue = make_queue(tmp_path, messages, name="b", train=f"{TINY} --teacher {path}")
+    queue.run_slice(queue.next(), minutes=10)
+    entry = find_entry("b", tmp_path / "zoo")
+    assert read_meta(entry.weights)["experiment"]["training"]["teacher"] == teacher
+    assert str(tmp_path) not in entry.card.read_text()
 
 
 def test_a_pixel_agent_is_registered_with_an_encoder_that_the_zoo_lacks(tmp_path, messages):

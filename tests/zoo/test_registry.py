@@ -83,11 +83,16 @@ def test_cards_evaluate_in_the_scenes_that_an_agent_learned_in():
     for name, entry in agents().items():
         if vary := read_meta(entry.weights)["experiment"].get("vary"):
             varied[name] = str(parse_vary(vary))
-            command = f"jostle evaluate {name} --task ThreeCubes --vary {varied[name]} --episodes"
+            command = f" --vary {varied[name]} --episodes"
             assert command in entry.card.read_text()
             scores = read_scores(entry.weights.with_suffix(".json"))
             assert {row["vary"] for row in scores.values()} == {varied[name]}
     assert "three-cubes-state-td3-varied" in varied
+
+
+@pytest.mark.parametrize("name", agents())
+def test_teachers_are_named_without_a_path(name):
+    assert "/" not in read_meta(agents()[name].weights)["experiment"]["training"]["teacher"]
 
 
 def test_an_agent_of_three_cubes_generalizes_to_one():

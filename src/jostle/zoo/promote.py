@@ -128,8 +128,9 @@ def _register_run(name: str, run: RunDir, weights: Path, score: Evaluation, zoo:
     """Write card, learning curve and weights into the zoo; the weights last, and atomically."""
     zoo.mkdir(parents=True, exist_ok=True)
     target = zoo / f"{name}.safetensors"
-    meta = load(weights)[1]
-    experiment = read_experiment(meta["experiment"])
+    tensors, meta = load(weights)
+    trained = read_experiment(meta["experiment"])
+    experiment = _with_named_teacher(trained, zoo)
     profile = time_summary(run.rows())
     source = "pixels" if experiment.encoder else "true state"
     source = "objects found in pixels" if experiment.entities == "objects" else source
@@ -164,8 +165,24 @@ def _register_run(name: str, run: RunDir, weights: Path, score: Evaluation, zoo:
         notes,
     )
     _copy_encoder(meta, run, target, zoo)
-    shutil.copyfile(weights, target.with_suffix(".part"))
+    part = target.with_suffix(".part")
+    if experiment == trained:
+        shutil.copyfile(weights, part)
+    else:
+        save(part, tensors, meta | {"experiment": experiment.to_dict()})
     register(name, target, experiment, score)
+
+
+def _with_named_teacher(experiment: Experiment, zoo: Path) -> Experiment:
+    """A teacher that was given by its path gets its name in the zoo, or that of its folder."""
+    path = Path(experiment.training.teacher).expanduser()
+    if experiment.training.method != "dagger" or not path.exists():
+        return experiment
+    weights = run_weights(RunDir(path)) if path.is_dir() else path
+    content = digest(weights)
+    known = (name for name, entry in registry(zoo).items() if digest(entry.weights) == content)
+    teacher = next(known, path.stem)
+    return replace(experiment, training=replace(experiment.training, teacher=teacher))
 
 
 def success_text(score: Evaluation) -> str:
