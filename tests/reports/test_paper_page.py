@@ -171,6 +171,18 @@ def test_the_best_comes_first_and_what_is_not_like_for_like_last():
     assert difference(paper, beside(paper, mine)[2]) == "observes state"
 
 
+def test_agents_that_learned_with_variations_are_not_zero_shot():
+    paper = paper_row(vary="mass=x20")
+    mine = stored(
+        row("a-pixels-varied", success=0.9, vary="mass=x20"),
+        row("b-pixels", success=0.5, vary="mass=x20"),
+    )
+    (best, other) = beside(paper, mine)
+    assert (best.first.agent, difference(paper, best)) == ("b-pixels", "")
+    assert difference(paper, other) == "trained with variations"
+    assert like_for_like(paper, mine) == [best]
+
+
 def test_seeds_of_a_training_are_one_line_with_an_interval_over_seeds():
     seeds = [row(f"s{n}-pixels", success=0.8 + 0.05 * n, training="t") for n in range(3)]
     (line,) = beside(paper_row(), stored(*seeds))

@@ -19,6 +19,8 @@ _IMAGE_REWARD = r"-objects(-|$)|-(chamfer|gdac|gdac-paper|table)$"
 """What names of agents that learned by a reward of images have."""
 _CUBES = {"OneCube": 1, "TwoCubes": 2, "ThreeCubes": 3, "FourCubes": 4, "FiveCubes": 5,
           "SixCubes": 6}  # fmt: skip
+_VARIED = "-varied"
+"""How names of agents end that learned in varied scenes: their rows are not zero-shot."""
 _TRAINED = {"one": "one-cube", "two": "two-cubes"}
 
 
@@ -134,6 +136,8 @@ def difference(paper: PaperRow, line: Line) -> str:
     """Why a result is not like for like with a row of the paper; empty if it is."""
     if line.first.obs != paper.obs:
         return f"observes {line.first.obs}"
+    if paper.vary and line.first.agent.endswith(_VARIED):
+        return "trained with variations"
     return "trained on this task" if line.first.agent.startswith(paper.aside or ("?",)) else ""
 
 
