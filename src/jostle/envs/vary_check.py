@@ -1,11 +1,11 @@
-"""Checks of variations before any episode runs."""
+"""Check of varied episodes before any of them runs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gymnasium.utils.seeding import np_random
 
-from jostle.core.errors import JostleError, require
+from jostle.core.errors import JostleError
 from jostle.envs.options import split_options
 from jostle.tasks.catalog import TASKS
 from jostle.tasks.feasibility import check_possible
@@ -29,18 +29,3 @@ def check_varied_episodes(
             check_possible(sampler.sample(np_random(seed)[0]))
     except JostleError as error:
         raise type(error)(f"{name} cannot be varied by '{vary}': {error}") from error
-
-
-def check_trainable(vary: Vary) -> None:
-    """Refuse what only evaluations vary."""
-    require(
-        vary.distractors is None,
-        "A training on Distractors has as many as the task itself: leave out --vary "
-        "distractors=..., or vary them in 'jostle evaluate' and 'jostle video'.",
-    )
-    cameras = [key for key, _ in vary.values if "camera" in key]
-    require(
-        not cameras,
-        f"A training cannot vary cameras, whose calibration it reads: leave out "
-        f"{', '.join(cameras)}, or vary them in 'jostle evaluate' and 'jostle video'.",
-    )

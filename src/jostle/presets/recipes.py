@@ -13,6 +13,10 @@ RECIPES = {
         "three-cubes --no-curriculum --strategy per-object --env-steps 62720 "
         "--from three-cubes-state-td3 --carry all"
     ),
+    "three-cubes-state-td3-varied": (
+        "three-cubes --no-curriculum --strategy per-object --env-steps 56000 "
+        "--vary size=1..2 shape=cube,star --from three-cubes-state-td3-long --carry all"
+    ),
     "three-cubes-state-dagger": "three-cubes --method dagger",
     "mixed-goals-state-dagger": "mixed-goals --method dagger --from three-cubes-state-dagger",
     "small-table-state-td3": "small-table --method td3 --finetune --from three-cubes-state-dagger",
@@ -38,6 +42,12 @@ RECIPES = {
         "cubes --obs pixels --colors random --teacher three-cubes-state-td3-long --num-envs 48 "
         "--env-steps 105600 --lr 0.0008 --lr-decay-fraction 0.95 --random-episodes 0 "
         "--from cubes-pixels-dagger-colors"
+    ),
+    "cubes-pixels-dagger-varied": (
+        "cubes --obs pixels --colors random --teacher three-cubes-state-td3-varied --num-envs 48 "
+        "--env-steps 48000 --lr 0.0008 --lr-decay-fraction 0.95 --random-episodes 0 "
+        "--vary size=1..2 shape=cube,star light=0.6..1.2 --drop-view-fraction 0.25 "
+        "--from cubes-pixels-dagger-colors-long"
     ),
     "mixed-goals-pixels-dagger-colors": (
         "mixed-goals --obs pixels --colors random --from three-cubes-pixels-dagger-colors"

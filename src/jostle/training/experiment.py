@@ -7,12 +7,12 @@ from jostle.agents.config import ExploreConfig, IQLConfig, TD3Config
 from jostle.core.checks import check_folder_name, check_int, check_number
 from jostle.core.entities import StateFeatures
 from jostle.core.errors import BadValueError, require
-from jostle.envs.vary_check import check_trainable
 from jostle.nets.config import NetConfig
 from jostle.replay.config import HindsightConfig
 from jostle.rewards.catalog import IMAGE_REWARDS
 from jostle.runs import config
 from jostle.tasks.catalog import TASKS
+from jostle.tasks.trainable import check_trainable
 from jostle.tasks.vary import parse_vary
 from jostle.training.collection_config import CollectionConfig
 from jostle.training.curriculum_config import CurriculumConfig as CurriculumConfig
