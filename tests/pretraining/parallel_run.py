@@ -3,10 +3,13 @@
 Arguments: folder of frames, folder of runs, step to stop at (0: none).
 """
 
+import gc
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from torch import distributed as dist
 
 from jostle.encoders.catalog import ENCODERS
 from jostle.pretraining.start import resume_run, start_run
@@ -40,3 +43,7 @@ if __name__ == "__main__":
     frames, out = folders
     for name in ENCODERS:
         pretrain(frames, out, name, stop_at)
+    if dist.is_initialized():  # both leave together: threads of a lost process abort the other
+        gc.collect()
+        dist.barrier()
+        dist.destroy_process_group()
