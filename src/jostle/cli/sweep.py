@@ -106,13 +106,13 @@ def _write_page(
     sweep: Sweep, argv: list[str], curves: Mapping[str, Sequence[Rows]], page: Path
 ) -> None:
     """Write table, curves and notes, and print where they are."""
+    (page.parent / "curves").mkdir(parents=True, exist_ok=True)
     table = sweep_table(curves)
     text = f"# {sweep.title}\n\nMade by `jostle sweep {' '.join(argv)}`.\n\n{table}"
     known = {name: [rows for rows in runs if rows] for name, runs in curves.items()}
     known = {name: runs for name, runs in known.items() if runs}
     if known:
         data = page.parent / "curves" / f"{page.name}.json"
-        data.parent.mkdir(parents=True, exist_ok=True)
         plot_learning_curves(known, data.with_suffix(".png"), "env-steps", sweep.title)
         write_curve_data(known, data, "env-steps", sweep.title)
         text += f"\n![learning curves](curves/{page.name}.png)\n"

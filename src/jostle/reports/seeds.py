@@ -46,6 +46,13 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
+def mean_text(successes: Sequence[float]) -> str:
+    """Mean of success rates and, of several, its 95 % interval within [0, 1]."""
+    mean, low, high = mean_interval(successes)
+    interval = f" [{max(low, 0):.3f}, {min(high, 1):.3f}]" if len(successes) > 1 else ""
+    return f"{mean:.3f}{interval}"
+
+
 def _cells(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Cells of one training and task."""
     done = [row for row in rows if not row.get("pending")]
@@ -53,10 +60,8 @@ def _cells(rows: Sequence[dict[str, Any]]) -> list[str]:
     if not done:
         return [str(rows[0]["objects"] or ""), seeds, "queued", "", *[""] * 6]
     success = [row["success"] for row in done]
-    mean, low, high = mean_interval(success)
-    interval = f" [{max(low, 0):.3f}, {min(high, 1):.3f}]" if len(done) > 1 else ""
     return [
-        str(done[0]["objects"]), seeds, f"{mean:.3f}{interval}",
+        str(done[0]["objects"]), seeds, mean_text(success),
         " ".join(f"{value:.3f}" for value in success), rows[0]["paper"], rows[0]["target"],
         *(f"{fmean(row[name] for row in done):.{_METRICS[name]}f}" for name in list(_METRICS)[1:]),
     ]  # fmt: skip

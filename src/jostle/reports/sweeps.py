@@ -9,7 +9,7 @@ import numpy as np
 from jostle.core.log_keys import training_success
 from jostle.evaluation.statistics import t_quantile
 from jostle.reports.learning_curves import Rows
-from jostle.reports.seeds import mean_interval
+from jostle.reports.seeds import mean_text
 from jostle.reports.tables import markdown_table
 
 LEVEL = 0.9
@@ -33,7 +33,7 @@ def sweep_table(groups: Mapping[str, Sequence[Rows]]) -> str:
         if known:
             own = ends[name]
             cells = [
-                _mean_text(own),
+                mean_text(own),
                 " ".join(f"{value:.3f}" for value in own),
                 "" if own is first else difference_text(own, first),
                 f"{fmean(mean_over_training(rows) for rows in known):.3f}",
@@ -83,12 +83,6 @@ def _arrivals(runs: Sequence[Rows]) -> tuple[str, str]:
     some = "" if len(arrived) == len(runs) else f" ({len(arrived)} of {len(runs)})"
     steps, seconds = zip(*arrived, strict=True)
     return f"{median(steps):,.0f}{some}", f"{median(seconds) / 60:.1f}"
-
-
-def _mean_text(values: Sequence[float]) -> str:
-    mean, low, high = mean_interval(values)
-    interval = f" [{max(low, 0):.3f}, {min(high, 1):.3f}]" if len(values) > 1 else ""
-    return f"{mean:.3f}{interval}"
 
 
 def _success(rows: Rows) -> list[float]:
